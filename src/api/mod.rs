@@ -1,0 +1,14 @@
+//! The HTTP contract as values, shared by the edge and the origin.
+
+pub mod answer;
+pub mod code;
+pub mod order;
+pub mod problem;
+pub mod response;
+
+/// The request header that carries an order token.
+pub const ORDER_TOKEN: &str = "sluice-order-token";
+/// Answer header of an origin: `final` or `passing`. Never reaches the client.
+pub const OUTCOME: &str = "sluice-outcome";
+/// Answer header of an origin that finished the claim itself: `1`. Never reaches the client.
+pub const COMPLETED: &str = "sluice-completed";

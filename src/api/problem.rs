@@ -1,0 +1,108 @@
+//! Refusals as `application/problem+json` (RFC 9457).
+
+use serde::Serialize;
+
+use super::code::{Code, Language};
+use super::response::Response;
+use crate::model::Millis;
+
+/// Media type of a refusal.
+pub const CONTENT_TYPE: &str = "application/problem+json";
+
+/// A refusal, with what the client may do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Why.
+    pub code: Code,
+    /// When the same request may pass; sent as whole seconds, rounded up.
+    pub retry_after: Option<Millis>,
+    /// The order that answers the request already (`already_bought`).
+    pub order_id: Option<String>,
+    /// Which part of the request is meant, or what to do. Never a value that the client sent.
+    pub detail: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+}
+
+impl From<Code> for Problem {
+    fn from(code: Code) -> Self {
+        Self { code, retry_after: None, order_id: None, detail: None }
+    }
+}
+
+impl Problem {
+    /// This, with the time after which the request may pass.
+    #[must_use]
+    pub fn retry_after(self, wait: Millis) -> Self {
+        Self { retry_after: Some(wait), ..self }
+    }
+
+    /// This, with what is wrong in particular.
+    #[must_use]
+    pub fn detail(self, detail: &'static str) -> Self {
+        Self { detail: Some(detail), ..self }
+    }
+
+    /// This, with the order that the user already has.
+    #[must_use]
+    pub fn order(self, order_id: &str) -> Self {
+        Self { order_id: Some(order_id.to_owned()), ..self }
+    }
+
+    /// The answer to send.
+    #[must_use]
+    pub fn response(&self, language: Language) -> Response {
+        let body = Body {
+            r#type: format!("urn:sluice:problem:{}", self.code.as_str()),
+            title: self.code.title(language),
+            status: self.code.status(),
+            code: self.code.as_str(),
+            detail: self.detail,
+            order_id: self.order_id.as_deref(),
+            retry_after_ms: self.retry_after.map(|wait| wait.0),
+        };
+        let mut response = Response::new(self.code.status());
+        response.header("content-type", CONTENT_TYPE);
+        if let Some(wait) = self.retry_after {
+            response.header("retry-after", wait.ceil_secs().max(1).to_string());
+        }
+        if self.code.status() == 401 {
+            response.header("www-authenticate", "Bearer");
+        }
+        // A struct of texts and numbers always serialises.
+        response.body = serde_json::to_vec(&body).unwrap_or_default();
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_redis_cell_56_a_wait_of_200_ms_is_one_second() {
+        let response = Problem::from(Code::TooManyRequests).retry_after(Millis(200)).response(Language::English);
+        assert_eq!(response.get("retry-after"), Some("1"));
+    }
+
+    #[test]
+    fn a_problem_says_its_code_and_status_in_the_body() {
+        let response = Problem::from(Code::SoldOut).response(Language::Chinese);
+        let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
+        assert_eq!(response.status, 409);
+        assert_eq!((body["code"].as_str(), body["status"].as_u64()), (Some("sold_out"), Some(409)));
+        assert_eq!(body["title"], "已售罄。");
+    }
+}

@@ -1,0 +1,173 @@
+//! Every Redis key name, built here and nowhere else.
+//!
+//! `{p<n>}` is the partition's hash tag, so all keys of one script share a cluster slot. SKUs and order ids are
+//! checked types whose characters mean nothing in a key; everything else enters as a [`Tag`].
+
+use crate::digest::Tag;
+use crate::model::{OrderId, Partition, Sku};
+
+/// CRC-16/XMODEM, the hash that Redis Cluster uses for its slots.
+const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_XMODEM);
+
+/// Where keys live: the prefix with the layout's version, and over how many partitions sales are spread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyspace {
+    prefix: String,
+    partitions: u16,
+}
+
+impl Default for Keyspace {
+    fn default() -> Self {
+        Self { prefix: "sl1".to_owned(), partitions: 1 }
+    }
+}
+
+impl Keyspace {
+    /// A key space under `prefix` with `partitions` (0 counts as 1) partitions.
+    #[must_use]
+    pub fn new(prefix: &str, partitions: u16) -> Self {
+        Self { prefix: prefix.to_owned(), partitions: partitions.max(1) }
+    }
+
+    /// The layout version and prefix, as it enters every operation's hash.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// How many partitions there are.
+    #[must_use]
+    pub fn partitions(&self) -> impl Iterator<Item = Partition> + use<> {
+        (0..self.partitions).map(Partition)
+    }
+
+    /// The partition of a sale's keys: `crc16(sku) % partitions`.
+    #[must_use]
+    pub fn partition_of(&self, sku: &Sku) -> Partition {
+        Partition(CRC16.checksum(sku.as_str().as_bytes()) % self.partitions)
+    }
+
+    fn sale_key(&self, kind: &str, sku: &Sku) -> String {
+        self.key(self.partition_of(sku), kind, sku.as_str())
+    }
+
+    fn key(&self, p: Partition, kind: &str, rest: &str) -> String {
+        let mut key = self.bare(p, kind);
+        key.reserve(rest.len() + 1);
+        key.push(':');
+        key.push_str(rest);
+        key
+    }
+
+    fn bare(&self, Partition(n): Partition, kind: &str) -> String {
+        format!("{}:{{p{n}}}:{kind}", self.prefix)
+    }
+
+    /// Hash of a sale's terms: `starts_at`, `ends_at` (ms), `paused`, `per_user`, `price`.
+    #[must_use]
+    pub fn sale(&self, sku: &Sku) -> String {
+        self.sale_key("sale", sku)
+    }
+
+    /// What is left to sell, an integer.
+    #[must_use]
+    pub fn stock(&self, sku: &Sku) -> String {
+        self.sale_key("stock", sku)
+    }
+
+    /// Hash from user to the list of `order id:quantity` they hold.
+    #[must_use]
+    pub fn buyers(&self, sku: &Sku) -> String {
+        self.sale_key("buyers", sku)
+    }
+
+    /// The order that an operation led to.
+    #[must_use]
+    pub fn request(&self, p: Partition, op_id: &str) -> String {
+        self.key(p, "req", op_id)
+    }
+
+    /// Hash of an order: user, sku, quantity, state.
+    #[must_use]
+    pub fn order(&self, id: &OrderId) -> String {
+        self.key(id.partition(), "order", id.as_str())
+    }
+
+    /// The stream of accepted orders.
+    #[must_use]
+    pub fn orders(&self, p: Partition) -> String {
+        self.bare(p, "orders")
+    }
+
+    /// Sorted set of orders by the time their payment runs out.
+    #[must_use]
+    pub fn due(&self, p: Partition) -> String {
+        self.bare(p, "due")
+    }
+
+    /// Grows with every deduct; tells a Redis that was rolled back.
+    #[must_use]
+    pub fn seq(&self, p: Partition) -> String {
+        self.bare(p, "seq")
+    }
+
+    /// Marker that one order's stock was given back.
+    #[must_use]
+    pub fn restored(&self, p: Partition, id: &str) -> String {
+        self.key(p, "restored", id)
+    }
+
+    /// One bucket: the theoretical arrival time of limit `limit` for `subject`.
+    #[must_use]
+    pub fn bucket(&self, p: Partition, limit: &str, subject: &Tag) -> String {
+        let mut key = self.key(p, "b", limit);
+        key.push(':');
+        key.push_str(subject.as_str());
+        key
+    }
+
+    /// The claim of operation `op`.
+    #[must_use]
+    pub fn claim(&self, p: Partition, op: &Tag) -> String {
+        self.key(p, "claim", op.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_keys_of_a_sale_share_their_partitions_tag() {
+        let keys = Keyspace::new("sl1", 16);
+        let sku = Sku::parse("demo").unwrap();
+        let p = keys.partition_of(&sku);
+        let tag = format!("sl1:{{p{}}}:", p.0);
+        for key in [
+            keys.sale(&sku),
+            keys.stock(&sku),
+            keys.buyers(&sku),
+            keys.orders(p),
+            keys.seq(p),
+            keys.claim(p, &Tag::of(&[])),
+        ] {
+            assert!(key.starts_with(&tag), "{key}");
+        }
+    }
+
+    #[test]
+    fn the_partition_is_the_clusters_crc16() {
+        // `CLUSTER KEYSLOT foo` is 12182: CRC-16/XMODEM of "foo" modulo 16384.
+        assert_eq!(CRC16.checksum(b"foo") % 16384, 12182);
+        assert_eq!(Keyspace::default().partition_of(&Sku::parse("any").unwrap()), Partition(0));
+    }
+
+    #[test]
+    fn no_subject_can_address_another_key() {
+        let keys = Keyspace::default();
+        for subject in ["a*", "[x]", "a?", "{u}", ":", "\n", "\0", "🙂", &"x".repeat(10_000)] {
+            let key = keys.bucket(Partition(0), "user", &Tag::of(&[subject.as_bytes()]));
+            assert_eq!(key.len(), "sl1:{p0}:b:user:".len() + 22, "{subject:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Order tokens: the one-time right to submit one order, bound to a user and a sale.
+//!
+//! `base64url(version ‖ id ‖ expiry ‖ user tag ‖ sku tag ‖ MAC)`: 1 + 16 + 8 + 8 + 8 + 32 bytes, 98 characters.
+//! The MAC is HMAC-SHA-256 over a domain string and everything before it, with user and SKU in full. The two tags
+//! only tell a borrowed token from a forged one in the answer; the MAC alone decides.
+//! Nothing is written when a token is issued: the claim of its operation consumes it.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use crate::digest::Tag;
+use crate::identity::keyring::{BadSecret, secrets};
+use crate::model::{Millis, Sku, User};
+
+/// How long a token holds after it was issued, or after the sale starts when that is later.
+pub const LIFETIME: Millis = Millis(600_000);
+
+const VERSION: u8 = 1;
+const ID: usize = 16;
+const TAG: usize = 8;
+const SIGNED: usize = 1 + ID + 8 + TAG + TAG;
+const MAC: usize = 32;
+const DOMAIN: &[u8] = b"sluice order token";
+
+/// Why an order token was not accepted. Never carries any part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFault {
+    /// Not a token of this gate, or altered.
+    #[error("the order token is not valid")]
+    Invalid,
+    /// Its time is over.
+    #[error("the order token has expired")]
+    Expired,
+    /// Issued for another user or sale.
+    #[error("the order token was issued for someone or something else")]
+    NotYours,
+}
+
+/// Issues and verifies order tokens.
+pub struct OrderTokens(Vec<Hmac<Sha256>>);
+
+impl OrderTokens {
+    /// Takes a comma-separated list of secrets: the first signs, all verify.
+    ///
+    /// # Errors
+    /// [`BadSecret`] when the list holds no usable secret.
+    pub fn new(list: &str) -> Result<Self, BadSecret> {
+        let keys = secrets(list)?.into_iter().map(|s| Hmac::new_from_slice(s).map_err(|_| BadSecret::TooShort));
+        Ok(Self(keys.collect::<Result<_, _>>()?))
+    }
+
+    /// A token with the given random id, for `user` to buy `sku` until `expires`.
+    #[must_use]
+    pub fn issue(&self, id: [u8; ID], user: &User, sku: &Sku, expires: Millis) -> String {
+        let mut bytes = Vec::with_capacity(SIGNED + MAC);
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&id);
+        bytes.extend_from_slice(&expires.0.to_be_bytes());
+        bytes.extend_from_slice(&short_tag(user.as_str()));
+        bytes.extend_from_slice(&short_tag(sku.as_str()));
+        if let Some(key) = self.0.first() {
+            let mac = mac(key, &bytes, user, sku).finalize().into_bytes();
+            bytes.extend_from_slice(&mac);
+        }
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// The id of a token that this gate issued to `user` for `sku` and that holds at `now`.
+    /// With `now` = `None` its age is not looked at: an operation that already has a claim outlives its token.
+    ///
+    /// # Errors
+    /// [`TokenFault`]: forged before borrowed before expired, so that no age is told about a forged one.
+    pub fn verify(&self, text: &str, user: &User, sku: &Sku, now: Option<Millis>) -> Result<Tag, TokenFault> {
+        let mut bytes = [0; SIGNED + MAC];
+        match URL_SAFE_NO_PAD.decode_slice(text, &mut bytes) {
+            Ok(n) if n == bytes.len() => {}
+            _ => return Err(TokenFault::Invalid),
+        }
+        let (signed, signature) = bytes.split_at(SIGNED);
+        let (version, rest) = signed.split_at(1);
+        let (id, rest) = rest.split_at(ID);
+        let (expires, tags) = rest.split_at(8);
+        if version != [VERSION] {
+            return Err(TokenFault::Invalid);
+        }
+        if !self.0.iter().any(|key| mac(key, signed, user, sku).verify_slice(signature).is_ok()) {
+            let mine = [short_tag(user.as_str()), short_tag(sku.as_str())].concat();
+            return Err(if tags == mine { TokenFault::Invalid } else { TokenFault::NotYours });
+        }
+        let expires = Millis(expires.try_into().map_or(0, u64::from_be_bytes));
+        if now.is_some_and(|now| expires <= now) {
+            return Err(TokenFault::Expired);
+        }
+        id.try_into().map(Tag::of_bytes).map_err(|_| TokenFault::Invalid)
+    }
+}
+
+impl fmt::Debug for OrderTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OrderTokens").field("secrets", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+fn mac(key: &Hmac<Sha256>, signed: &[u8], user: &User, sku: &Sku) -> Hmac<Sha256> {
+    let mut mac = key.clone();
+    for part in [DOMAIN, signed, user.as_str().as_bytes(), sku.as_str().as_bytes()] {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
+    }
+    mac
+}
+
+fn short_tag(text: &str) -> [u8; TAG] {
+    let mut tag = [0; TAG];
+    for (to, from) in tag.iter_mut().zip(Tag::of(&[DOMAIN, text.as_bytes()]).as_str().bytes()) {
+        *to = from;
+    }
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OLD: &str = "old-secret-000000000000000000000";
+    const NEW: &str = "new-secret-000000000000000000000";
+    const NOW: Millis = Millis(1_000);
+
+    fn user(text: &str) -> User {
+        User::parse(text).unwrap()
+    }
+
+    fn sku(text: &str) -> Sku {
+        Sku::parse(text).unwrap()
+    }
+
+    fn token() -> String {
+        OrderTokens::new(OLD).unwrap().issue([7; 16], &user("42"), &sku("demo"), Millis(2_000))
+    }
+
+    fn verify(secrets: &str, text: &str, who: &str, what: &str, now: u64) -> Result<Tag, TokenFault> {
+        OrderTokens::new(secrets).unwrap().verify(text, &user(who), &sku(what), Some(Millis(now)))
+    }
+
+    #[test]
+    fn a_token_holds_for_its_user_and_sale_until_it_ends() {
+        assert_eq!(verify(OLD, &token(), "42", "demo", 1_999), Ok(Tag::of_bytes([7; 16])));
+        assert_eq!(verify(OLD, &token(), "42", "demo", 2_000), Err(TokenFault::Expired));
+        assert_eq!(token().len(), 98);
+    }
+
+    #[test]
+    fn a_borrowed_token_is_told_from_a_forged_one() {
+        assert_eq!(verify(OLD, &token(), "43", "demo", 1), Err(TokenFault::NotYours));
+        assert_eq!(verify(OLD, &token(), "42", "other", 1), Err(TokenFault::NotYours));
+        assert_eq!(verify(NEW, &token(), "42", "demo", 1), Err(TokenFault::Invalid));
+    }
+
+    #[test]
+    fn a_rotated_secret_still_verifies() {
+        assert!(verify(&format!("{NEW},{OLD}"), &token(), "42", "demo", 1).is_ok());
+    }
+
+    #[test]
+    fn an_operation_that_has_a_claim_outlives_its_token() {
+        let tokens = OrderTokens::new(OLD).unwrap();
+        assert!(tokens.verify(&token(), &user("42"), &sku("demo"), None).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn a_changed_character_is_never_accepted(at in 0usize..98, to in "[A-Za-z0-9_-]") {
+            let token = token();
+            let mut forged = token.clone();
+            forged.replace_range(at..=at, &to);
+            prop_assume!(forged != token);
+            prop_assert!(verify(OLD, &forged, "42", "demo", NOW.0).is_err());
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,120}") {
+            prop_assert!(verify(OLD, &text, "42", "demo", NOW.0).is_err());
+        }
+    }
+}
