@@ -1,1 +1,11 @@
-//! stub
+//! The tools of Sluice: `cargo xtask --help`, and [`stack`], which tests use to run everything for real.
+
+pub mod build;
+pub mod cli;
+pub mod clock;
+pub mod command;
+pub mod console;
+pub mod deploy;
+pub mod paths;
+pub mod stack;
+pub mod tools;

@@ -1,2 +1,5 @@
-//! stub
-fn main() {}
+//! `cargo xtask`
+
+fn main() -> std::process::ExitCode {
+    xtask::cli::main()
+}

@@ -1,0 +1,24 @@
+//! The native services, built beside the running executable.
+
+use crate::{command, paths};
+use anyhow::Result;
+
+/// The binaries that a stack is made of.
+pub const SERVICES: [&str; 2] = ["sluice-bridge", "sluice-origin"];
+
+/// Builds the bridge and the origin in the profile and target folder of the running executable.
+///
+/// # Errors
+/// When they do not compile.
+pub fn services() -> Result<()> {
+    let mut cargo = command::cargo();
+    cargo.arg("build");
+    for package in SERVICES {
+        cargo.args(["--package", package]);
+    }
+    if paths::profile_folder()?.ends_with("release") {
+        cargo.arg("--release");
+    }
+    cargo.arg("--target-dir").arg(paths::target()?);
+    command::run(&mut cargo)
+}

@@ -1,0 +1,238 @@
+//! A whole Sluice, started for real: redis-server, bridge, origin and Worker, each a process of its own.
+//!
+//! Every stack has its own ports, folder and secrets, so any number may run at once; all of it stops when the
+//! [`Stack`] is dropped, and also when the process that holds it is killed. Tests kill, pause and restart single parts.
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! use xtask::stack::{Part, Sale, Stack};
+//! let stack = Stack::start().await?;
+//! stack.create_sale(&Sale::new("demo", 100)).await?;
+//! stack.kill(Part::Origin)?;
+//! stack.restart(Part::Origin).await?;
+//! println!("{}", stack.edge_url());
+//! # Ok(()) }
+//! ```
+
+mod bridge;
+mod builder;
+mod built;
+mod guard;
+mod layout;
+mod origin;
+mod part;
+mod port;
+mod process;
+mod redis;
+mod sale;
+mod secrets;
+mod start;
+mod worker;
+
+pub use builder::{AppendFsync, Builder, Listener, Output, Ports, Runner};
+pub use built::ensure_built;
+pub use layout::Layout;
+pub use part::Part;
+pub use port::{Port, is_free};
+pub use process::{Process, Spec};
+pub use sale::Sale;
+pub use secrets::Secrets;
+
+use anyhow::{Context, Result};
+use guard::Guard;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A running stack. Dropping it stops everything that it started.
+#[derive(Debug)]
+pub struct Stack {
+    layout: Layout,
+    parts: BTreeMap<Part, Process>,
+    /// Origins beyond the first, by [`Stack::another_origin`].
+    others: Mutex<Vec<Port>>,
+    guard: Arc<Guard>,
+    /// Last, so that the folder outlives the processes that write to it.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Stack {
+    /// Starts a stack with all parts and no special wishes.
+    ///
+    /// # Errors
+    /// When something cannot be built or started; the message shows the end of the log.
+    pub async fn start() -> Result<Self> {
+        Self::builder().start().await
+    }
+
+    /// A stack with options.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Everything that the parts were started with.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The secrets that the parts share.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.layout.secrets
+    }
+
+    /// Where clients find the Worker, without a slash at the end.
+    #[must_use]
+    pub fn edge_url(&self) -> String {
+        self.layout.edge_url()
+    }
+
+    /// Where the Worker finds the origin.
+    #[must_use]
+    pub fn origin_url(&self) -> String {
+        self.layout.origin_url()
+    }
+
+    /// The origin's listener for operators.
+    #[must_use]
+    pub fn admin_url(&self) -> String {
+        self.layout.admin_url()
+    }
+
+    /// Redis over REST.
+    #[must_use]
+    pub fn bridge_url(&self) -> String {
+        self.layout.bridge_url()
+    }
+
+    /// Redis by its own protocol.
+    #[must_use]
+    pub fn redis_url(&self) -> String {
+        self.layout.redis_url()
+    }
+
+    /// The origin's SQL database.
+    #[must_use]
+    pub fn database_url(&self) -> String {
+        self.layout.database_url()
+    }
+
+    /// The folder of this stack: data, logs, configuration.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.layout.folder
+    }
+
+    /// One of the processes.
+    ///
+    /// # Errors
+    /// When the stack was started without this part.
+    pub fn process(&self, part: Part) -> Result<&Process> {
+        self.parts.get(&part).with_context(|| format!("this stack has no {part}"))
+    }
+
+    /// All processes, in the order in which they were started.
+    pub fn processes(&self) -> impl Iterator<Item = (Part, &Process)> {
+        self.parts.iter().map(|(part, process)| (*part, process))
+    }
+
+    /// Kills a part with SIGKILL, as a crash would.
+    ///
+    /// # Errors
+    /// When the stack has no such part.
+    pub fn kill(&self, part: Part) -> Result<()> {
+        self.process(part)?.kill();
+        Ok(())
+    }
+
+    /// Asks a part to stop (SIGTERM), and kills it when it does not.
+    ///
+    /// # Errors
+    /// When the stack has no such part.
+    pub fn stop(&self, part: Part) -> Result<()> {
+        self.process(part)?.stop();
+        Ok(())
+    }
+
+    /// Freezes a part (SIGSTOP): it keeps its connections and answers nothing.
+    ///
+    /// # Errors
+    /// When the stack has no such part, or it does not run.
+    pub fn pause(&self, part: Part) -> Result<()> {
+        self.process(part)?.pause()
+    }
+
+    /// Lets a frozen part go on.
+    ///
+    /// # Errors
+    /// When the stack has no such part, or it does not run.
+    pub fn resume(&self, part: Part) -> Result<()> {
+        self.process(part)?.resume()
+    }
+
+    /// Starts a part again on the same port and folder, stopping it first when it still runs. Returns when it is ready.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn restart(&self, part: Part) -> Result<()> {
+        let process = self.process(part)?;
+        process.stop();
+        process.spawn()?;
+        start::until_ready(part, process, &self.layout).await
+    }
+
+    /// Waits until a part answers, for example after [`Process::spawn`].
+    ///
+    /// # Errors
+    /// When it exits or the deadline passes.
+    pub async fn until_ready(&self, part: Part) -> Result<()> {
+        start::until_ready(part, self.process(part)?, &self.layout).await
+    }
+
+    /// One more origin on the same Redis and SQL, on ports of its own. It stops when it is dropped.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn another_origin(&self) -> Result<(Process, String)> {
+        let (port, admin) = (Port::reserve()?, Port::reserve()?);
+        let layout = self.layout.with_origin_ports(port.clone(), admin.clone());
+        let name = format!("origin-{}", layout.ports.origin.number());
+        let process = Process::new(&name, origin::spec(&layout)?, &layout, &self.guard);
+        process.spawn()?;
+        start::until_ready(Part::Origin, &process, &layout).await?;
+        let url = layout.origin_url();
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.extend([port, admin]);
+        Ok((process, url))
+    }
+
+    /// Creates a sale with `sluice-origin sale create`.
+    ///
+    /// # Errors
+    /// When the tool refuses; the message holds what it printed.
+    pub async fn create_sale(&self, sale: &Sale) -> Result<()> {
+        let command = sale.create(&self.layout)?;
+        origin::tool(command).await.map(drop)
+    }
+
+    /// Runs `sluice-origin` with this stack's Redis and SQL and returns what it printed.
+    ///
+    /// # Errors
+    /// When it fails; the message holds what it printed.
+    pub async fn origin_tool(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = origin::command(&self.layout)?;
+        command.args(arguments);
+        origin::tool(command).await
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // The edge first and Redis last: nobody is asked for what has gone already.
+        for process in self.parts.values().rev() {
+            process.stop();
+        }
+    }
+}

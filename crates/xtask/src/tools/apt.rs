@@ -1,0 +1,89 @@
+//! System programs, by apt-get where that is allowed.
+
+use crate::command;
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Installs `$1` without starting its service: our Redis has its own port, but two servers would confuse.
+/// The lists are fetched only when the package cannot be installed from those at hand.
+const INSTALL: &str = r#"
+set -e
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap 'rm -f "$policy"' EXIT
+  printf '#!/bin/sh\nexit 101\n' > "$policy"
+  chmod 755 "$policy"
+fi
+export DEBIAN_FRONTEND=noninteractive
+install() { apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$1"; }
+install "$1" || { apt-get -q -o DPkg::Lock::Timeout=120 update; install "$1"; }
+"#;
+
+/// The path of `program`, which Debian's package of the same name brings; installs it when it is missing.
+///
+/// # Errors
+/// When it is missing and cannot be installed; the message says what to install.
+pub fn ensure_apt(program: &str) -> Result<PathBuf> {
+    if let Some(path) = find(program) {
+        return Ok(path);
+    }
+    let (true, Some(mut install)) = (find("apt-get").is_some(), privileged_shell()) else {
+        bail!(missing(program));
+    };
+    install.args(["-c", INSTALL, "sh", program]);
+    command::step(&format!("apt-get: installing {program}"), &mut install).with_context(|| missing(program))?;
+    find(program).with_context(|| missing(program))
+}
+
+/// A shell that may install: our own when we are root, one by `sudo -n` where that asks nothing, or none.
+fn privileged_shell() -> Option<Command> {
+    if nix::unistd::Uid::effective().is_root() {
+        return Some(Command::new("sh"));
+    }
+    let sudo = Command::new("sudo")
+        .args(["-n", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    sudo.is_ok_and(|status| status.success()).then(|| {
+        let mut command = Command::new("sudo");
+        command.args(["-n", "sh"]);
+        command
+    })
+}
+
+fn missing(program: &str) -> String {
+    format!(
+        "`{program}` is not installed and cannot be installed from here. \
+         Install it, for example by `sudo apt-get install {program}`, and try again"
+    )
+}
+
+/// Looks `program` up in PATH, and where Debian keeps servers.
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    find_in(&path, program).or_else(|| find_in(OsStr::new("/usr/sbin:/sbin"), program))
+}
+
+fn find_in(path: &OsStr, program: &str) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_path_is_found() {
+        assert!(find("sh").is_some());
+        assert!(find_in(OsStr::new("/nowhere"), "sh").is_none());
+    }
+
+    #[test]
+    fn the_message_says_what_to_install() {
+        assert!(missing("redis-server").contains("apt-get install redis-server"));
+    }
+}
