@@ -105,7 +105,8 @@ fn wrangler(layout: &Layout) -> Result<Spec> {
         environment: vec![
             ("PATH".into(), command::path_with_node()),
             ("WRANGLER_SEND_METRICS".into(), "false".into()),
-            ("CI".into(), "true".into()),
+            ("CLOUDFLARE_CF_FETCH_ENABLED".into(), "false".into()),
+            ("NO_COLOR".into(), "1".into()),
         ],
         folder: paths::root().to_path_buf(),
     })
