@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::support::{Bridge, Redis, answer, error_of, timed, until};
@@ -111,7 +112,7 @@ async fn a_redis_that_hangs_is_503_in_bounded_time_and_its_late_replies_reach_no
     })
     .await;
     bridge.command(r#"["PING"]"#).await;
-    redis.signal("STOP");
+    redis.signal(Signal::SIGSTOP);
     let waiting: Vec<_> = (0..50)
         .map(|i| {
             let bridge = bridge.clone();
@@ -129,7 +130,7 @@ async fn a_redis_that_hangs_is_503_in_bounded_time_and_its_late_replies_reach_no
         text.contains("nothing was sent")
     })
     .await;
-    redis.signal("CONT");
+    redis.signal(Signal::SIGCONT);
     until(SECOND, "recovery", || async { bridge.post("/", r#"["PING"]"#).await.0 == 200 }).await;
     for i in 0..50 {
         assert_eq!(bridge.command(&format!(r#"["ECHO","late {i}"]"#)).await, json!(format!("late {i}")));

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+
 use crate::support::{Redis, answer, free_port, send_signal, until};
 
 fn program() -> Command {
@@ -32,7 +34,7 @@ async fn ended(child: &mut Child) -> (bool, String) {
 
 #[tokio::test]
 async fn it_serves_says_no_secrets_and_ends_on_a_signal() {
-    for signal in ["TERM", "INT"] {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let mut redis = Redis::stopped();
         let port = free_port();
         let mut child = program()

@@ -3,8 +3,11 @@
 use std::future::Future;
 use std::net::TcpListener as StdListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use serde_json::Value;
 use sluice_bridge::Config;
 use tempfile::TempDir;
@@ -24,8 +27,17 @@ pub async fn until<F: Future<Output = bool>>(limit: Duration, what: &str, mut ho
     timeout(limit, poll).await.unwrap_or_else(|_| panic!("not within {limit:?}: {what}"));
 }
 
+/// A port that nothing uses, below the range from which the system takes ports for outgoing connections: such a
+/// connection could otherwise sit on the port while the server is being restarted.
 pub fn free_port() -> u16 {
-    StdListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = 12_000 + u16::try_from(std::process::id() % 18_000).unwrap();
+    loop {
+        let port = start + NEXT.fetch_add(1, Ordering::Relaxed) % 2_000;
+        if StdListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// A redis-server with a folder of its own. It stops with the test.
@@ -42,22 +54,38 @@ impl Redis {
     }
 
     pub async fn start() -> Self {
-        let mut redis = Self::stopped();
-        redis.resume().await;
-        redis
+        for _ in 0..5 {
+            let mut redis = Self::stopped();
+            redis.spawn();
+            if redis.answers().await {
+                return redis;
+            }
+        }
+        panic!("redis-server does not start: is something wrong with it?")
     }
 
     /// Starts the server again on the same port and data, and waits until it answers.
     pub async fn resume(&mut self) {
         self.spawn();
+        assert!(self.answers().await, "redis-server ended at once");
+    }
+
+    /// Waits until the server answers; false if it ended instead, since another process took its port.
+    async fn answers(&mut self) -> bool {
         let client = redis::Client::open(self.url()).unwrap();
-        until(Duration::from_secs(10), "redis-server answers", || async {
-            match client.get_multiplexed_async_connection().await {
-                Ok(mut connection) => redis::cmd("PING").query_async::<()>(&mut connection).await.is_ok(),
-                Err(_) => false,
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < deadline {
+            if self.process.as_mut().unwrap().try_wait().unwrap().is_some() {
+                return false;
             }
-        })
-        .await;
+            if let Ok(mut connection) = client.get_multiplexed_async_connection().await
+                && redis::cmd("PING").query_async::<()>(&mut connection).await.is_ok()
+            {
+                return true;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        panic!("redis-server does not answer within 10 s")
     }
 
     /// Starts the server and does not wait.
@@ -74,9 +102,9 @@ impl Redis {
         self.process = Some(child);
     }
 
-    /// Sends a signal to the server, by name.
-    pub fn signal(&self, name: &str) {
-        send_signal(self.process.as_ref().unwrap().id(), name);
+    /// Sends a signal to the server.
+    pub fn signal(&self, signal: Signal) {
+        send_signal(self.process.as_ref().unwrap().id(), signal);
     }
 
     /// Kills the server; its port and data stay for `resume`.
@@ -98,9 +126,8 @@ impl Drop for Redis {
     }
 }
 
-pub fn send_signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap();
-    assert!(sent.success());
+pub fn send_signal(pid: u32, signal: Signal) {
+    nix::sys::signal::kill(Pid::from_raw(pid.try_into().unwrap()), signal).unwrap();
 }
 
 /// A bridge in this process, and a client for it.
