@@ -3,9 +3,12 @@
 //! `model` <- `admit` <- `script`, `api` <- `gate` <- `edge`. Only `edge` knows JavaScript; the rest is native too,
 //! and the origin uses it for the words and scripts that both sides must agree on.
 
+pub mod admit;
 pub mod api;
 pub mod assertion;
+pub mod config;
 pub mod digest;
+pub mod gate;
 pub mod identity;
 pub mod model;
 pub mod script;

@@ -4,6 +4,7 @@ pub mod answer;
 pub mod code;
 pub mod order;
 pub mod problem;
+pub mod ratelimit;
 pub mod response;
 
 /// The request header that carries an order token.
@@ -12,3 +13,7 @@ pub const ORDER_TOKEN: &str = "sluice-order-token";
 pub const OUTCOME: &str = "sluice-outcome";
 /// Answer header of an origin that finished the claim itself: `1`. Never reaches the client.
 pub const COMPLETED: &str = "sluice-completed";
+/// Request header with a client's own key (draft-ietf-httpapi-idempotency-key-header).
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Answer header of a replay: `true`.
+pub const REPLAYED: &str = "idempotency-replayed";

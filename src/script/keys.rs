@@ -35,8 +35,7 @@ impl Keyspace {
         &self.prefix
     }
 
-    /// How many partitions there are.
-    #[must_use]
+    /// All partitions.
     pub fn partitions(&self) -> impl Iterator<Item = Partition> + use<> {
         (0..self.partitions).map(Partition)
     }

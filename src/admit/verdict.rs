@@ -1,0 +1,42 @@
+//! What admission said.
+
+use super::Level;
+use crate::model::Millis;
+
+/// The outcome of one call of `lua/admit.lua`. "Unknown" never hides in admitted or limited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Passes; all buckets were charged.
+    Admitted {
+        /// The op id of an earlier claim that was taken over.
+        taken_over: Option<String>,
+        /// Each bucket after the charge.
+        levels: Vec<Level>,
+    },
+    /// At least one bucket refuses; none was charged.
+    Limited {
+        /// Each bucket as it is.
+        levels: Vec<Level>,
+    },
+    /// The same operation is under way.
+    InFlight {
+        /// When it may be tried again, by Redis' clock.
+        deadline: Millis,
+    },
+    /// The operation was answered before.
+    Replay {
+        /// The packed answer.
+        answer: String,
+    },
+    /// The same operation with other contents; charged.
+    Mismatch {
+        /// Each bucket after the charge.
+        levels: Vec<Level>,
+    },
+    /// The operation began, and its outcome is not known.
+    OutcomeUnknown,
+    /// Redis ran the call after its caller had given up; nothing was claimed.
+    TooLate,
+    /// The operation was answered before, but the answer was too large to keep.
+    Tombstone,
+}

@@ -1,0 +1,99 @@
+//! What the gate needs of the world, besides Redis. Natively these are stand-ins or real services; at the edge, JavaScript.
+
+use crate::api::response::Response;
+use crate::model::Millis;
+
+/// A request as it came in, read once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Method, in upper case.
+    pub method: String,
+    /// Path, still percent-encoded.
+    pub path: String,
+    /// Query without its question mark; empty when there is none.
+    pub query: String,
+    /// Headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Body,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Read whole.
+    Whole(Vec<u8>),
+    /// Larger than the adapter reads; nothing of it was kept.
+    TooLarge,
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Whole(Vec::new())
+    }
+}
+
+impl Request {
+    /// The first header of that name (lower case).
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// Path and query as they are forwarded.
+    #[must_use]
+    pub fn target(&self) -> String {
+        if self.query.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, self.query) }
+    }
+}
+
+/// A request to the origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// Method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Headers.
+    pub headers: Vec<(String, String)>,
+    /// Body.
+    pub body: Vec<u8>,
+    /// How long the answer may take, whole.
+    pub timeout: Millis,
+}
+
+/// The origin's answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Status, headers, and the body unless it is too large to keep.
+    pub response: Response,
+    /// The body was too large and waits as a stream in the adapter, to be sent on as it comes.
+    pub streamed: bool,
+}
+
+/// Why the origin gave no answer. The request may have reached it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginFault {
+    /// The time was over.
+    Timeout,
+    /// No connection, or it broke off.
+    Unreachable,
+}
+
+/// The world, for one request.
+pub trait Ports: Clone + 'static {
+    /// The isolate's clock.
+    fn now(&self) -> Millis;
+
+    /// 16 random bytes from a source fit for cryptography.
+    fn random(&self) -> [u8; 16];
+
+    /// Sends a request to the origin. Never retries, never follows a redirect.
+    fn forward(&self, request: Forward) -> impl Future<Output = Result<Answer, OriginFault>>;
+
+    /// Goes on with `work` after the answer is sent.
+    fn background(&self, work: impl Future<Output = ()> + 'static);
+
+    /// Writes one line to the log.
+    fn log(&self, line: &str);
+}

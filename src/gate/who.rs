@@ -1,0 +1,120 @@
+//! Who asks, and what for: everything a policy can demand of a request before any network is touched.
+
+use super::ports::{Body, Request};
+use crate::api::ORDER_TOKEN;
+use crate::api::code::Code;
+use crate::api::order::OrderRequest;
+use crate::api::problem::Problem;
+use crate::config::{BodyRule, Gate, IpMissing, KeyPart, Matched, Route, UserRule};
+use crate::digest::Tag;
+use crate::identity::ip::ClientIp;
+use crate::identity::jwt::UserTokens;
+use crate::identity::keyring::JwtFault;
+use crate::model::{Millis, Sku, User};
+use crate::token::{OrderTokens, TokenFault};
+
+/// A request that met all that can be checked without the network.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The verified user.
+    pub user: Option<User>,
+    /// The client address, where the platform gave one.
+    pub ip: Option<ClientIp>,
+    /// The sale in the path.
+    pub sku: Option<Sku>,
+    /// The id of the order token, on routes that demand one.
+    pub token: Option<Tag>,
+}
+
+/// Checks address, SKU, user, token and body, in this order.
+///
+/// # Errors
+/// The first that is not as the route demands.
+pub fn identify(
+    gate: &Gate,
+    route: &Route,
+    matched: &Matched,
+    request: &Request,
+    users: &UserTokens,
+    tokens: &OrderTokens,
+    now: Millis,
+) -> Result<Caller, Problem> {
+    let ip = ip(gate, request)?;
+    let sku = matched.sku.as_deref().map(Sku::parse).transpose().map_err(|_| Code::InvalidSku)?;
+    let user = user(route, request, users, now)?;
+    let token = if route.order_token {
+        match (&user, &sku, request.header(ORDER_TOKEN)) {
+            (Some(user), Some(sku), Some(text)) => Some(token(tokens, text, user, sku, now)?),
+            _ => return Err(Code::TokenMissing.into()),
+        }
+    } else {
+        None
+    };
+    body(route, request)?;
+    Ok(Caller { user, ip, sku, token })
+}
+
+fn ip(gate: &Gate, request: &Request) -> Result<Option<ClientIp>, Problem> {
+    let ip = request.header(&gate.identity.ip_header).and_then(ClientIp::parse);
+    match (ip, gate.identity.ip_missing) {
+        (None, IpMissing::Refuse) => Err(Code::ClientIpMissing.into()),
+        (ip, _) => Ok(ip),
+    }
+}
+
+fn user(route: &Route, request: &Request, users: &UserTokens, now: Millis) -> Result<Option<User>, Problem> {
+    let Some(value) = request.header("authorization") else {
+        return match route.user {
+            UserRule::Required => Err(Code::IdentityMissing.into()),
+            UserRule::Optional => Ok(None),
+        };
+    };
+    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Code::IdentityInvalid.into());
+    }
+    match users.verify(token.trim(), now) {
+        Ok(user) => Ok(Some(user)),
+        Err(JwtFault::Invalid) => Err(Code::IdentityInvalid.into()),
+        Err(JwtFault::Expired) => Err(Code::IdentityExpired.into()),
+    }
+}
+
+fn token(tokens: &OrderTokens, text: &str, user: &User, sku: &Sku, now: Millis) -> Result<Tag, Problem> {
+    tokens.verify(text, user, sku, Some(now)).map_err(|fault| match fault {
+        TokenFault::Invalid => Code::TokenInvalid.into(),
+        TokenFault::Expired => Code::TokenExpired.into(),
+        TokenFault::NotYours => Code::TokenNotYours.into(),
+    })
+}
+
+fn body(route: &Route, request: &Request) -> Result<(), Problem> {
+    match (&request.body, route.body) {
+        (Body::TooLarge, _) => Err(Code::BodyTooLarge.into()),
+        (Body::Whole(bytes), _) if bytes.len() > route.body_limit => Err(Code::BodyTooLarge.into()),
+        (Body::Whole(_), BodyRule::Any) => Ok(()),
+        (Body::Whole(bytes), BodyRule::Order) => match OrderRequest::parse(request.header("content-type"), bytes) {
+            Ok(_) => Ok(()),
+            Err(code) => Err(code.into()),
+        },
+    }
+}
+
+impl Caller {
+    /// Whom a limit counts. Parts are length-prefixed and named, so no two subjects meet.
+    #[must_use]
+    pub fn subject(&self, key: &[KeyPart], route: &Route) -> Tag {
+        let mut parts: Vec<String> = Vec::with_capacity(key.len() * 2);
+        for part in key {
+            let (kind, text) = match part {
+                KeyPart::User => ("user", self.user.as_ref().map(|u| u.as_str().to_owned())),
+                KeyPart::Ip => ("ip", self.ip.map(|ip| ip.to_string())),
+                KeyPart::Sku => ("sku", self.sku.as_ref().map(|s| s.as_str().to_owned())),
+                KeyPart::Route => ("route", Some(route.name.clone())),
+            };
+            parts.push(kind.to_owned());
+            parts.push(text.unwrap_or_default());
+        }
+        Tag::of(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,129 @@
+//! `lua/admit.lua`: may this request pass?
+
+use std::sync::LazyLock;
+
+use sluice_upstash::{Arg, Script, Value};
+
+use super::CLAIM_LUA;
+use super::reply::{Reader, ReplyFault};
+use crate::admit::{Charge, Level, Verdict};
+use crate::digest::Tag;
+use crate::model::{Micros, Millis};
+
+/// The script.
+pub static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(&[CLAIM_LUA, include_str!("../../lua/admit.lua")]));
+
+/// The operation that a request claims.
+#[derive(Clone, Debug)]
+pub struct Claiming {
+    /// Key of the claim ([`super::keys::Keyspace::claim`]).
+    pub key: String,
+    /// This attempt's nonce.
+    pub owner: Tag,
+    /// Hash of what the request holds.
+    pub fingerprint: Tag,
+    /// What the origin will know the operation by.
+    pub op_id: Tag,
+    /// How long the claim keeps others out.
+    pub lease: Millis,
+    /// How long the answer is kept.
+    pub retention: Millis,
+    /// Whether an ambiguous outcome is held (true) or may be tried again (false).
+    pub held: bool,
+}
+
+/// One call.
+#[derive(Clone, Debug, Default)]
+pub struct Call {
+    /// The operation, on routes that have one.
+    pub claiming: Option<Claiming>,
+    /// Key and charge of each bucket.
+    pub buckets: Vec<(String, Charge)>,
+    /// Latest Redis time at which it may claim; zero for any.
+    pub call_by: Millis,
+    /// Now, where Redis' own clock cannot be used; zero else.
+    pub now: Micros,
+}
+
+impl Call {
+    /// KEYS, in the script's order.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let claim = self.claiming.iter().map(|c| c.key.clone());
+        claim.chain(self.buckets.iter().map(|(key, _)| key.clone())).collect()
+    }
+
+    /// ARGV, in the script's order.
+    #[must_use]
+    pub fn args(&self) -> Vec<Arg<'_>> {
+        let mut args = Vec::with_capacity(8 + self.buckets.len() * 3);
+        match &self.claiming {
+            Some(c) => args.extend([
+                Arg::Str(c.owner.as_str()),
+                Arg::Str(c.fingerprint.as_str()),
+                Arg::Str(c.op_id.as_str()),
+                Arg::Int(c.lease.0),
+                Arg::Int(c.retention.0),
+                Arg::Int(c.held.into()),
+            ]),
+            None => args.extend([Arg::Str(""), Arg::Str(""), Arg::Str(""), Arg::Int(0), Arg::Int(0), Arg::Int(0)]),
+        }
+        args.extend([Arg::Int(self.call_by.0), Arg::Int(self.now.0)]);
+        for (_, charge) in &self.buckets {
+            let quota = charge.quota;
+            args.extend([quota.interval().0, quota.burst().into(), charge.cost.0.into()].map(Arg::Int));
+        }
+        args
+    }
+}
+
+/// The verdict, and Redis' time when it was reached.
+///
+/// # Errors
+/// [`ReplyFault`] when the reply is not the script's.
+pub fn parse(reply: Value) -> Result<(Verdict, Millis), ReplyFault> {
+    let mut reply = Reader::new(reply)?;
+    let status = reply.int()?;
+    let now = Millis(reply.amount()?);
+    let verdict = match status {
+        0 => {
+            let op_id = reply.text()?;
+            Verdict::Admitted { taken_over: (!op_id.is_empty()).then_some(op_id), levels: levels(reply)? }
+        }
+        1 => Verdict::Limited { levels: levels(reply)? },
+        2 => Verdict::InFlight { deadline: Millis(reply.amount()?) },
+        3 => Verdict::Replay { answer: reply.text()? },
+        4 => Verdict::Mismatch { levels: levels(reply)? },
+        5 => Verdict::OutcomeUnknown,
+        6 => Verdict::TooLate,
+        7 => Verdict::Tombstone,
+        _ => return Err(ReplyFault),
+    };
+    Ok((verdict, now))
+}
+
+fn levels(reply: Reader) -> Result<Vec<Level>, ReplyFault> {
+    Ok(reply.amounts()?.into_iter().map(|us| Level(Micros(us))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_of_another_layout_is_a_fault_and_never_an_admission() {
+        let ints = |items: &[i64]| Value::Array(items.iter().map(|n| Value::Int(*n)).collect());
+        for reply in [
+            Value::Null,
+            Value::Str("0".into()),
+            ints(&[]),
+            ints(&[0]),
+            ints(&[0, 1]),
+            ints(&[9, 1]),
+            ints(&[1, -1]),
+            ints(&[1, 1, -5]),
+        ] {
+            assert_eq!(parse(reply.clone()), Err(ReplyFault), "{reply:?}");
+        }
+    }
+}
