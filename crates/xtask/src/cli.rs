@@ -1,10 +1,11 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{console, deploy};
+use crate::{console, deploy, dev, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Builds, runs, tests and loads Sluice. Everything that is missing is installed by itself.
 #[derive(Debug, Parser)]
@@ -21,6 +22,19 @@ enum Command {
         /// Build the variant that speaks to Redis through reqwest, into `build/reqwest`.
         #[arg(long)]
         reqwest: bool,
+    },
+    /// Run everything on this machine: redis-server, bridge, origin, the Worker under `wrangler dev`.
+    ///
+    /// Installs what is missing, opens a demonstration sale and prints lines to paste. The data is kept in `.dev`
+    /// until `--fresh`. Ctrl-C stops everything.
+    Dev(dev::Options),
+    /// Print the JWT of a user, signed with the secret of `cargo xtask dev`.
+    User {
+        /// The user's id.
+        id: String,
+        /// How long it holds: 90s, 15m, 1h, 7d.
+        #[arg(long, default_value = "1h", value_parser = user::duration)]
+        ttl: Duration,
     },
     /// Deploy the edge to Cloudflare Workers.
     Deploy {
@@ -50,6 +64,11 @@ fn run(command: &Command) -> Result<ExitCode> {
             let edge = build::exclusive(|| build::edge(variant))?;
             let state = if edge.fresh { "built" } else { "up to date" };
             console::say(&format!("edge {state}: {}", edge.size.human()));
+        }
+        Command::Dev(ref options) if options.check => dev::check(options)?,
+        Command::Dev(ref options) => dev::run(options)?,
+        Command::User { ref id, ttl } => {
+            console::result(&user::jwt(&dev::secrets()?.user_jwt, id, ttl)?);
         }
         Command::Deploy { dry_run } => deploy::run(dry_run)?,
     }

@@ -1,5 +1,7 @@
 //! A stack of redis-server alone: kill, pause, restart, and what is left when it is dropped.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 use std::time::Duration;
 use xtask::clock;
