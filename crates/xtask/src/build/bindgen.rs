@@ -1,11 +1,13 @@
 //! The glue between WebAssembly and JavaScript, by the library half of wasm-bindgen's CLI.
 
+use crate::console::Step;
 use anyhow::{Context, Result};
 use std::path::Path;
 use wasm_bindgen_cli_support::Bindgen;
 
 /// Writes `sluice.js` and `sluice_bg.wasm` into `folder`.
 pub(super) fn glue(wasm: &Path, folder: &Path) -> Result<()> {
+    let step = Step::start("wasm-bindgen");
     let mut bindgen = Bindgen::new();
     bindgen
         .input_path(wasm)
@@ -16,5 +18,7 @@ pub(super) fn glue(wasm: &Path, folder: &Path) -> Result<()> {
         .reset_state_function(true)
         .remove_name_section(true)
         .remove_producers_section(true);
-    bindgen.generate(folder).with_context(|| format!("wasm-bindgen cannot process {}", wasm.display()))
+    bindgen.generate(folder).with_context(|| format!("wasm-bindgen cannot process {}", wasm.display()))?;
+    step.done("done");
+    Ok(())
 }

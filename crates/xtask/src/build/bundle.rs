@@ -1,4 +1,4 @@
-//! One ES module out of the hand-written shim, the glue and its snippets, by esbuild.
+//! One ES module out of the hand-written scripts, the glue and its snippets, by esbuild.
 
 use crate::command;
 use anyhow::Result;

@@ -75,28 +75,44 @@ pub fn edge(variant: Variant) -> Result<Edge> {
     tools::ensure_wasm_target()?;
     tools::ensure_node_modules()?;
     let compiled = compile::edge(variant)?;
-    let shim = paths::root().join("src/edge/worker.js");
+    let scripts = scripts()?;
     let work = paths::target()?.join("edge").join(variant.name());
     let output = variant.output();
     let (worker, wasm) = (output.join("worker.js"), output.join("sluice_bg.wasm"));
 
-    let stamp = stamp::Stamp::of(&[&compiled, &shim, &paths::root().join("package-lock.json")])?;
+    let mut inputs = vec![compiled.clone(), paths::root().join("package-lock.json")];
+    inputs.extend_from_slice(&scripts);
+    let stamp = stamp::Stamp::of(&inputs)?;
     let stamp_file = work.join("stamp");
     let fresh = !(stamp.matches(&stamp_file) && worker.is_file() && wasm.is_file());
     if fresh {
-        make(&compiled, &shim, &work, &output)?;
+        make(&compiled, &scripts, &work, &output)?;
         stamp.write(&stamp_file)?;
     }
     let size = size::of(&wasm, &work.join("size"), fresh)?;
     Ok(Edge { worker, wasm, size, fresh })
 }
 
-fn make(compiled: &Path, shim: &Path, work: &Path, output: &Path) -> Result<()> {
+/// The hand-written JavaScript: `worker.js`, where the Worker begins, and what it and the glue import.
+fn scripts() -> Result<Vec<PathBuf>> {
+    let folder = paths::root().join("src/edge");
+    let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let paths: std::io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut scripts = paths?;
+    scripts.retain(|path| path.extension().is_some_and(|extension| extension == "js"));
+    scripts.sort();
+    Ok(scripts)
+}
+
+fn make(compiled: &Path, scripts: &[PathBuf], work: &Path, output: &Path) -> Result<()> {
     fs::create_dir_all(work).with_context(|| format!("cannot make {}", work.display()))?;
     fs::create_dir_all(output).with_context(|| format!("cannot make {}", output.display()))?;
     bindgen::glue(compiled, work)?;
     optimise::wasm(&work.join("sluice_bg.wasm"), &work.join("optimised.wasm"))?;
-    fs::copy(shim, work.join("worker.js")).with_context(|| format!("cannot copy {}", shim.display()))?;
+    for script in scripts {
+        let name = script.file_name().unwrap_or_default();
+        fs::copy(script, work.join(name)).with_context(|| format!("cannot copy {}", script.display()))?;
+    }
     bundle::worker(work, &work.join("bundle.js"))?;
     // Moved in at the very end, so that a watcher never sees half of a bundle.
     replace(&work.join("optimised.wasm"), &output.join("sluice_bg.wasm"))?;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Raised when the steps themselves change.
 const STEPS: u32 = 1;
@@ -13,7 +13,7 @@ const STEPS: u32 = 1;
 pub(super) struct Stamp(String);
 
 impl Stamp {
-    pub(super) fn of(inputs: &[&Path]) -> Result<Self> {
+    pub(super) fn of(inputs: &[PathBuf]) -> Result<Self> {
         let mut text = format!("steps {STEPS}\n");
         for path in inputs {
             let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -42,12 +42,13 @@ mod tests {
     fn a_stamp_follows_the_content() {
         let folder = tempfile::tempdir().unwrap();
         let (input, file) = (folder.path().join("input"), folder.path().join("stamp"));
+        let inputs = [input.clone()];
         fs::write(&input, "one").unwrap();
-        let first = Stamp::of(&[&input]).unwrap();
+        let first = Stamp::of(&inputs).unwrap();
         assert!(!first.matches(&file), "nothing was made yet");
         first.write(&file).unwrap();
-        assert!(Stamp::of(&[&input]).unwrap().matches(&file));
+        assert!(Stamp::of(&inputs).unwrap().matches(&file));
         fs::write(&input, "two").unwrap();
-        assert!(!Stamp::of(&[&input]).unwrap().matches(&file));
+        assert!(!Stamp::of(&inputs).unwrap().matches(&file));
     }
 }
