@@ -1,0 +1,57 @@
+//! A redis-server of one's own, and scripts run on it as the gate would run them.
+
+use redis::{Connection, Value as RedisValue};
+use sluice::script::admit::{self, Call};
+use sluice_upstash::{Arg, Script, Value};
+use xtask::stack::{AppendFsync, Part, Stack};
+
+/// A redis-server that stops when it is dropped.
+pub(crate) async fn redis_only() -> Stack {
+    Stack::builder().only(&[Part::Redis]).appendfsync(AppendFsync::No).already_built().start().await.unwrap()
+}
+
+/// A connection to the stack's Redis.
+pub(crate) fn connect(stack: &Stack) -> Connection {
+    redis::Client::open(stack.redis_url()).unwrap().get_connection().unwrap()
+}
+
+/// Runs a script by its source.
+pub(crate) fn eval(redis: &mut Connection, script: &Script, keys: &[String], args: &[Arg<'_>]) -> Value {
+    let mut command = redis::cmd("EVAL");
+    command.arg(script.source()).arg(keys.len()).arg(keys);
+    for arg in args {
+        match arg {
+            Arg::Str(text) => command.arg(*text),
+            Arg::Int(number) => command.arg(*number),
+        };
+    }
+    value(command.query(redis).unwrap())
+}
+
+/// Runs `lua/admit.lua`.
+pub(crate) fn admit(redis: &mut Connection, call: &Call) -> sluice::admit::Verdict {
+    let reply = eval(redis, &admit::SCRIPT, &call.keys(), &call.args());
+    admit::parse(reply).unwrap().0
+}
+
+fn value(reply: RedisValue) -> Value {
+    match reply {
+        RedisValue::Nil => Value::Null,
+        RedisValue::Int(n) => Value::Int(n),
+        RedisValue::BulkString(bytes) => Value::Str(String::from_utf8(bytes).unwrap()),
+        RedisValue::SimpleString(text) => Value::Str(text),
+        RedisValue::Okay => Value::Str("OK".to_owned()),
+        RedisValue::Array(items) => Value::Array(items.into_iter().map(value).collect()),
+        other => panic!("no script of ours replies {other:?}"),
+    }
+}
+
+/// Every key with its time to live in ms (negative: none).
+pub(crate) fn ttls(redis: &mut Connection) -> Vec<(String, i64)> {
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(redis).unwrap();
+    let mut ttl = |key: String| {
+        let ms = redis::cmd("PTTL").arg(&key).query(redis).unwrap();
+        (key, ms)
+    };
+    keys.into_iter().map(&mut ttl).collect()
+}

@@ -1,0 +1,95 @@
+//! Redis or the origin away: what is closed stays closed, and nothing counts as admitted that was not.
+
+use sluice::gate::ports::OriginFault;
+use sluice_upstash::TransportFault;
+
+use crate::stage::{Stage, code, order, request};
+
+const ADMITTED: &str = "[0,1800000000100,\"\",500000,100000]";
+
+#[test]
+fn r_worldmonitor_8356_a_closed_route_is_closed_while_redis_is_away() {
+    let stages = [
+        Stage::default().redis_fails(TransportFault::Timeout),
+        Stage::default().redis_says(503, "busy"),
+        Stage::default().redis_says(401, r#"{"error":"WRONGPASS"}"#),
+        Stage::default().redis_says(400, r#"{"error":"ERR max requests limit exceeded"}"#),
+        Stage::default().redis_says(400, r#"{"error":"ERR Error running script"}"#),
+        Stage::default().redis_says(200, "<html>"),
+        Stage::default().redis("null"),
+        Stage::default().redis("[0]"),
+        Stage::default().redis("[99,1800000000000]"),
+    ];
+    for stage in stages {
+        let response = stage.play(order());
+        assert_eq!((response.status, code(&response).as_str()), (503, "degraded"));
+        assert_eq!(response.get("retry-after"), Some("2"));
+        assert!(stage.forwarded.borrow().is_empty());
+        assert_eq!(stage.logged.borrow().len(), 1, "each is logged");
+    }
+}
+
+#[test]
+fn r_redis_js_1389_a_wrong_token_is_logged_as_a_misconfiguration() {
+    let stage = Stage::default().redis_says(401, "");
+    stage.play(order());
+    assert!(stage.logged.borrow()[0].contains("misconfigured"), "{:?}", stage.logged.borrow());
+}
+
+#[test]
+fn an_open_route_passes_without_limits_while_redis_is_away() {
+    let stage = Stage::default().redis_fails(TransportFault::Timeout).origin(200, &[], "{}");
+    let response = stage.play(request("GET", "/v1/sales/demo"));
+    assert_eq!((response.status, response.get("ratelimit")), (200, None));
+}
+
+#[test]
+fn a_call_that_broke_off_is_repeated_once_under_the_same_nonce() {
+    let broken = || TransportFault::Network("reset".into());
+    let stage = Stage::default().redis_fails(broken()).redis(ADMITTED).origin(202, &[("sluice-completed", "1")], "");
+    assert_eq!(stage.play(order()).status, 202);
+    assert_eq!(stage.asked.borrow()[0], stage.asked.borrow()[1]);
+
+    let stage = Stage::default().redis_fails(broken()).redis_fails(broken());
+    assert_eq!(code(&stage.play(order())), "degraded");
+}
+
+#[test]
+fn r_ratelimit_js_122_an_unknown_script_is_sent_in_full_once() {
+    let noscript = r#"{"error":"NOSCRIPT No matching script. Please use EVAL."}"#;
+    let stage =
+        Stage::default().redis_says(400, noscript).redis(ADMITTED).origin(202, &[("sluice-completed", "1")], "");
+    assert_eq!(stage.play(order()).status, 202);
+    assert_eq!(stage.commands(), ["EVALSHA", "EVAL"]);
+}
+
+#[test]
+fn an_origin_that_does_not_answer_leaves_an_ambiguous_outcome_that_may_be_tried_again() {
+    let cases = [(OriginFault::Unreachable, 502, "origin_unreachable"), (OriginFault::Timeout, 504, "origin_timeout")];
+    for (fault, status, expected) in cases {
+        let stage = Stage::default().redis(ADMITTED).origin_fails(fault).redis("1");
+        let response = stage.play(order());
+        assert_eq!((response.status, code(&response).as_str()), (status, expected));
+        assert_eq!(response.get("retry-after"), Some("5"), "not before the first attempt can no longer begin");
+        let freed = stage.asked.borrow()[1].clone();
+        assert_eq!(freed.as_array().unwrap().last().unwrap(), 1_800_000_000_100u64 + 5_000);
+    }
+}
+
+#[test]
+fn where_the_origin_does_not_dedupe_an_ambiguous_outcome_is_held() {
+    let held = include_str!("../../gate.toml").replace("on_ambiguous = \"retry\"", "");
+    let stage = Stage::default().redis(ADMITTED).origin_fails(OriginFault::Timeout);
+    assert_eq!(stage.play_with(&held, order()).status, 504);
+    assert_eq!(stage.commands().len(), 1, "the claim stays as it is");
+    let asked = stage.asked.borrow()[0].clone();
+    let args: Vec<_> = asked.as_array().unwrap().iter().skip(6).cloned().collect();
+    assert_eq!(args[5], 1, "and was written as held from the start");
+}
+
+#[test]
+fn a_claim_that_could_not_be_finished_is_logged_and_the_answer_stands() {
+    let stage = Stage::default().redis(ADMITTED).origin(404, &[], "no").redis_fails(TransportFault::Timeout);
+    assert_eq!(stage.play(order()).status, 404);
+    assert_eq!(stage.logged.borrow().len(), 1);
+}

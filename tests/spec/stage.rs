@@ -1,0 +1,200 @@
+//! A stage for the gate: Redis, the origin, the clock and chance as a test wants them, and a record of what was asked.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::Value;
+use sluice::api::response::Response;
+use sluice::config;
+use sluice::gate::ports::{Answer, Body, Forward, OriginFault, Ports, Request};
+use sluice::gate::{Gate, Secrets};
+use sluice::identity::jwt::{self, UserClaims};
+use sluice::model::{Millis, Sku, User};
+use sluice::token::OrderTokens;
+use sluice_upstash::{HttpReply, Transport, TransportFault};
+
+pub(crate) const NOW: u64 = 1_800_000_000_000;
+pub(crate) const USERS: &str = "the-secret-of-user-tokens-0000000";
+pub(crate) const TOKENS: &str = "the-secret-of-order-tokens-000000";
+pub(crate) const ASSERTIONS: &str = "the-secret-of-assertions-00000000";
+
+type Work = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What one test's world does and has seen.
+#[derive(Default)]
+pub(crate) struct World {
+    redis: RefCell<VecDeque<Result<HttpReply, TransportFault>>>,
+    origin: RefCell<VecDeque<Result<Answer, OriginFault>>>,
+    passed: Cell<u64>,
+    chance: Cell<u8>,
+    work: RefCell<Vec<Work>>,
+    /// Commands that reached Redis, as JSON arrays.
+    pub(crate) asked: RefCell<Vec<Value>>,
+    /// Requests that reached the origin.
+    pub(crate) forwarded: RefCell<Vec<Forward>>,
+    /// Lines of the log.
+    pub(crate) logged: RefCell<Vec<String>>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Stage(Rc<World>);
+
+impl std::ops::Deref for Stage {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.0
+    }
+}
+
+impl Transport for Stage {
+    async fn post(&self, _: &'static str, body: String, _: Duration) -> Result<HttpReply, TransportFault> {
+        self.asked.borrow_mut().push(serde_json::from_str(&body).unwrap());
+        self.redis.borrow_mut().pop_front().expect("a call to Redis that the test did not foresee")
+    }
+}
+
+impl Ports for Stage {
+    fn now(&self) -> Millis {
+        Millis(NOW + self.passed.get())
+    }
+
+    fn random(&self) -> [u8; 16] {
+        self.chance.set(self.chance.get() + 1);
+        [self.chance.get(); 16]
+    }
+
+    async fn forward(&self, request: Forward) -> Result<Answer, OriginFault> {
+        self.forwarded.borrow_mut().push(request);
+        self.origin.borrow_mut().pop_front().expect("a call to the origin that the test did not foresee")
+    }
+
+    fn background(&self, work: impl Future<Output = ()> + 'static) {
+        self.work.borrow_mut().push(Box::pin(work));
+    }
+
+    fn log(&self, line: &str) {
+        self.logged.borrow_mut().push(line.to_owned());
+    }
+}
+
+impl Stage {
+    /// Redis answers this to its next call.
+    pub(crate) fn redis(self, result: &str) -> Self {
+        self.redis_says(200, &format!(r#"{{"result":{result}}}"#))
+    }
+
+    /// Redis, or what stands before it, answers this to its next call.
+    pub(crate) fn redis_says(self, status: u16, body: &str) -> Self {
+        self.redis.borrow_mut().push_back(Ok(HttpReply { status, body: body.to_owned() }));
+        self
+    }
+
+    /// The next call to Redis brings no answer.
+    pub(crate) fn redis_fails(self, fault: TransportFault) -> Self {
+        self.redis.borrow_mut().push_back(Err(fault));
+        self
+    }
+
+    /// The origin answers so.
+    pub(crate) fn origin(self, status: u16, headers: &[(&'static str, &str)], body: &str) -> Self {
+        let mut response = Response::new(status);
+        for (name, value) in headers {
+            response.header(*name, *value);
+        }
+        response.body = body.as_bytes().to_vec();
+        self.origin.borrow_mut().push_back(Ok(Answer { response, streamed: false }));
+        self
+    }
+
+    /// The origin does not answer.
+    pub(crate) fn origin_fails(self, fault: OriginFault) -> Self {
+        self.origin.borrow_mut().push_back(Err(fault));
+        self
+    }
+
+    /// Time passes.
+    pub(crate) fn later(&self, ms: u64) {
+        self.passed.set(self.passed.get() + ms);
+    }
+
+    /// Plays one request to its end, with the work that goes on after the answer.
+    pub(crate) fn play(&self, request: Request) -> Response {
+        self.play_with(include_str!("../../gate.toml"), request)
+    }
+
+    /// The same under another configuration.
+    pub(crate) fn play_with(&self, gate_toml: &str, request: Request) -> Response {
+        let config = config::Gate::parse(gate_toml).unwrap();
+        let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
+        let gate = Rc::new(Gate::new(config, secrets, self.clone()).unwrap());
+        let answer = pollster::block_on(gate.handle(request, self.clone()));
+        let work = std::mem::take(&mut *self.work.borrow_mut());
+        work.into_iter().for_each(pollster::block_on);
+        answer.response
+    }
+
+    /// Names of the scripts' commands that reached Redis, in order.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        self.asked.borrow().iter().map(|command| command[0].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Whether neither Redis nor the origin was asked.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.asked.borrow().is_empty() && self.forwarded.borrow().is_empty()
+    }
+}
+
+/// A JWT of the shop for `user`.
+pub(crate) fn user_jwt(user: &str) -> String {
+    let claims = UserClaims {
+        iss: "https://shop.example".into(),
+        aud: "sluice".into(),
+        sub: user.into(),
+        exp: NOW / 1000 + 3600,
+    };
+    jwt::sign(USERS, &claims).unwrap()
+}
+
+/// An order token of the gate, made from `id`.
+pub(crate) fn order_token(id: u8, user: &str, sku: &str) -> String {
+    let (user, sku) = (User::parse(user).unwrap(), Sku::parse(sku).unwrap());
+    OrderTokens::new(TOKENS).unwrap().issue([id; 16], &user, &sku, Millis(NOW + 600_000))
+}
+
+/// A request of user 42 from one address.
+pub(crate) fn request(method: &str, path: &str) -> Request {
+    let mut request = Request { method: method.into(), path: path.into(), ..Request::default() };
+    for (name, value) in
+        [("authorization", format!("Bearer {}", user_jwt("42"))), ("cf-connecting-ip", "1.2.3.4".into())]
+    {
+        request.headers.push((name.into(), value));
+    }
+    request
+}
+
+/// An order of user 42 in sale `demo`.
+pub(crate) fn order() -> Request {
+    let mut request = with(request("POST", "/v1/sales/demo/orders"), "content-type", "application/json");
+    request.body = Body::Whole(br#"{"quantity":1}"#.to_vec());
+    with(request, "sluice-order-token", &order_token(1, "42", "demo"))
+}
+
+/// The same request with that header set to that value.
+pub(crate) fn with(mut request: Request, name: &str, value: &str) -> Request {
+    request.headers.retain(|(n, _)| n != name);
+    request.headers.push((name.into(), value.into()));
+    request
+}
+
+/// The problem's code.
+pub(crate) fn code(response: &Response) -> String {
+    assert_eq!(response.get("content-type"), Some("application/problem+json"), "{response:?}");
+    let body: Value = serde_json::from_slice(&response.body).unwrap();
+    assert_eq!(body["status"], response.status);
+    body["code"].as_str().unwrap().to_owned()
+}
