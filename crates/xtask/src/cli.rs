@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{console, deploy, dev, user};
+use crate::{checks, console, deploy, dev, rush, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -28,6 +28,19 @@ enum Command {
     /// Installs what is missing, opens a demonstration sale and prints lines to paste. The data is kept in `.dev`
     /// until `--fresh`. Ctrl-C stops everything.
     Dev(dev::Options),
+    /// Run a flash sale as load and check the books of Redis and SQL afterwards.
+    ///
+    /// Uses the running `cargo xtask dev`, with a sale of its own, or else a stack of its own on free ports. Exits
+    /// with 1 when an invariant is broken.
+    Rush(rush::Options),
+    /// Run all checks and tests, or the named parts of them. Installs what it needs.
+    Test {
+        /// The parts; all when none is named.
+        parts: Vec<checks::Part>,
+        /// Run the other parts too when one fails.
+        #[arg(long)]
+        keep_going: bool,
+    },
     /// Print the JWT of a user, signed with the secret of `cargo xtask dev`.
     User {
         /// The user's id.
@@ -67,6 +80,11 @@ fn run(command: &Command) -> Result<ExitCode> {
         }
         Command::Dev(ref options) if options.check => dev::check(options)?,
         Command::Dev(ref options) => dev::run(options)?,
+        Command::Rush(ref options) => {
+            let holds = rush::run(options)?;
+            return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Test { ref parts, keep_going } => checks::run(parts, keep_going)?,
         Command::User { ref id, ttl } => {
             console::result(&user::jwt(&dev::secrets()?.user_jwt, id, ttl)?);
         }

@@ -1,6 +1,7 @@
 //! The tools of Sluice: `cargo xtask --help`, and [`stack`], which tests use to run everything for real.
 
 pub mod build;
+pub mod checks;
 pub mod cli;
 pub mod clock;
 pub mod command;
@@ -9,6 +10,7 @@ pub mod deploy;
 pub mod dev;
 pub mod edge;
 pub mod paths;
+pub mod rush;
 pub mod stack;
 pub mod tools;
 pub mod user;

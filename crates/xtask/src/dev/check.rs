@@ -25,7 +25,7 @@ pub fn run(options: &Options) -> Result<()> {
         let stack = builder(options).start().await?;
         step.done("done");
         let checked = lines_work(&stack).await;
-        let logs = checked.is_err().then(|| logs(&stack));
+        let logs = checked.is_err().then(|| stack.logs());
         tokio::task::spawn_blocking(move || drop(stack)).await?;
         checked.with_context(|| logs.unwrap_or_default())
     })
@@ -91,12 +91,4 @@ async fn shell(lines: &Lines) -> Result<Vec<Value>> {
 fn text(answer: &Value, field: &str) -> Result<String> {
     let value = answer.get(field).and_then(Value::as_str);
     Ok(value.with_context(|| format!("no `{field}` in {answer}"))?.to_owned())
-}
-
-fn logs(stack: &Stack) -> String {
-    let tails = stack.processes().map(|(part, process)| {
-        let tail = process.log_tail();
-        format!("--- {part}\n{tail}\n")
-    });
-    tails.collect()
 }

@@ -138,6 +138,13 @@ impl Stack {
         self.parts.iter().map(|(part, process)| (*part, process))
     }
 
+    /// The ends of all logs.
+    #[must_use]
+    pub fn logs(&self) -> String {
+        let tail = |process: &Process| format!("--- {}\n{}\n", process.name(), process.log_tail());
+        self.parts.values().map(tail).collect()
+    }
+
     /// Kills a part with SIGKILL, as a crash would.
     ///
     /// # Errors

@@ -1,0 +1,35 @@
+//! What cargo itself checks and tests.
+//!
+//! Always `--workspace`: another choice of packages would unite features in another way, and build everything again.
+
+use crate::{command, tools};
+use anyhow::Result;
+
+pub(super) fn fmt() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"])
+}
+
+pub(super) fn clippy() -> Result<()> {
+    tools::ensure_wasm_target()?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    let wasm = ["clippy", "--target", "wasm32-unknown-unknown", "--package", "sluice", "--lib"];
+    cargo(&[&wasm[..], &["--", "-D", "warnings"]].concat())?;
+    cargo(&[&wasm[..], &["--features", "reqwest", "--", "-D", "warnings"]].concat())
+}
+
+pub(super) fn spec() -> Result<()> {
+    cargo(&["test", "--workspace", "--lib", "--bins", "--test", "spec", "--test", "tidy"])?;
+    cargo(&["test", "--workspace", "--doc"])
+}
+
+/// Test binaries that start redis-server.
+pub(super) fn with_redis(binaries: &[&str]) -> Result<()> {
+    tools::ensure_apt("redis-server")?;
+    let mut words = vec!["test", "--workspace"];
+    words.extend(binaries.iter().flat_map(|name| ["--test", name]));
+    cargo(&words)
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    command::run(command::cargo().args(arguments))
+}

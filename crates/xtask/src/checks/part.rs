@@ -1,0 +1,146 @@
+//! The parts, and what each does.
+
+use super::{cargo, deny, tree};
+use crate::build::{self, Variant};
+use crate::{console, deploy, dev, rush, tools};
+use anyhow::{Result, ensure};
+use clap::ValueEnum;
+
+/// A part of `cargo xtask test`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Formatting.
+    Fmt,
+    /// The edge's dependencies hold nothing that cannot run there.
+    Tree,
+    /// Licences and banned crates.
+    Deny,
+    /// Lints, native and for wasm, without a single warning.
+    Clippy,
+    /// Tests without services: unit tests, tests/spec, tidy, documentation.
+    Spec,
+    /// Both variants of the edge, and the size budget.
+    Wasm,
+    /// The bridge against a real redis-server.
+    Bridge,
+    /// The origin against a real redis-server and SQL.
+    Origin,
+    /// Whole stacks: tests/live, and the stack itself.
+    Live,
+    /// `wrangler deploy --dry-run`.
+    Deploy,
+    /// `cargo xtask dev --check`, through `wrangler dev`.
+    Dev,
+    /// A small `cargo xtask rush`.
+    Rush,
+}
+
+impl Part {
+    /// All of them, quick ones first.
+    pub const ALL: [Self; 12] = [
+        Self::Fmt,
+        Self::Tree,
+        Self::Deny,
+        Self::Clippy,
+        Self::Spec,
+        Self::Wasm,
+        Self::Bridge,
+        Self::Origin,
+        Self::Live,
+        Self::Deploy,
+        Self::Dev,
+        Self::Rush,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fmt => "fmt",
+            Self::Tree => "tree",
+            Self::Deny => "deny",
+            Self::Clippy => "clippy",
+            Self::Spec => "spec",
+            Self::Wasm => "wasm",
+            Self::Bridge => "bridge",
+            Self::Origin => "origin",
+            Self::Live => "live",
+            Self::Deploy => "deploy",
+            Self::Dev => "dev",
+            Self::Rush => "rush",
+        }
+    }
+
+    /// What it does, in a few words.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Fmt => "formatting",
+            Self::Tree => "what the edge depends on",
+            Self::Deny => "licences and banned crates",
+            Self::Clippy => "lints, native and wasm",
+            Self::Spec => "tests without services",
+            Self::Wasm => "both variants of the edge, and their size",
+            Self::Bridge => "the bridge and a real Redis",
+            Self::Origin => "the origin, a real Redis and SQL",
+            Self::Live => "whole stacks",
+            Self::Deploy => "deployment, dry run",
+            Self::Dev => "the lines that `dev` prints",
+            Self::Rush => "a small rush",
+        }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn run(self) -> Result<()> {
+        match self {
+            Self::Fmt => cargo::fmt(),
+            Self::Tree => tree::check(),
+            Self::Deny => deny::check(),
+            Self::Clippy => cargo::clippy(),
+            Self::Spec => cargo::spec(),
+            Self::Wasm => wasm(),
+            Self::Bridge => cargo::with_redis(&["bridge"]),
+            Self::Origin => cargo::with_redis(&["origin"]),
+            Self::Live => cargo::with_redis(&["stack", "live"]),
+            Self::Deploy => deploy::run(true),
+            Self::Dev => dev::check(&dev::Options { check: true, ..dev::Options::default() }),
+            Self::Rush => quick_rush(),
+        }
+    }
+}
+
+fn wasm() -> Result<()> {
+    tools::ensure_wasm_target()?;
+    for variant in Variant::ALL {
+        let edge = build::exclusive(|| build::edge(variant))?;
+        console::say(&format!("{}: {}", variant.name(), edge.size.human()));
+        // The other variant is for comparison and never ships.
+        if variant == Variant::default() {
+            edge.size.within_budget()?;
+        }
+    }
+    Ok(())
+}
+
+fn quick_rush() -> Result<()> {
+    let options = rush::Options { users: 600, stock: 50, concurrency: 64, json: false, own: true };
+    ensure!(rush::run(&options)?, "the rush broke an invariant");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_knows_each_part_by_its_name() {
+        assert_eq!(Part::value_variants().len(), Part::ALL.len());
+        for part in Part::ALL {
+            let value = part.to_possible_value().unwrap();
+            assert_eq!(value.get_name(), part.name());
+        }
+    }
+}
