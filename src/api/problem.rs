@@ -14,6 +14,8 @@ pub const CONTENT_TYPE: &str = "application/problem+json";
 pub struct Problem {
     /// Why.
     pub code: Code,
+    /// The code's own status, unless [`Problem::status`] says otherwise.
+    pub status: u16,
     /// When the same request may pass; sent as whole seconds, rounded up.
     pub retry_after: Option<Millis>,
     /// The order that answers the request already (`already_bought`).
@@ -38,7 +40,7 @@ struct Body<'a> {
 
 impl From<Code> for Problem {
     fn from(code: Code) -> Self {
-        Self { code, retry_after: None, order_id: None, detail: None }
+        Self { code, status: code.status(), retry_after: None, order_id: None, detail: None }
     }
 }
 
@@ -47,6 +49,12 @@ impl Problem {
     #[must_use]
     pub fn retry_after(self, wait: Millis) -> Self {
         Self { retry_after: Some(wait), ..self }
+    }
+
+    /// This, under another status: what the origin says about a time-out is no gateway's 504.
+    #[must_use]
+    pub fn status(self, status: u16) -> Self {
+        Self { status, ..self }
     }
 
     /// This, with what is wrong in particular.
@@ -67,18 +75,18 @@ impl Problem {
         let body = Body {
             r#type: format!("urn:sluice:problem:{}", self.code.as_str()),
             title: self.code.title(language),
-            status: self.code.status(),
+            status: self.status,
             code: self.code.as_str(),
             detail: self.detail,
             order_id: self.order_id.as_deref(),
             retry_after_ms: self.retry_after.map(|wait| wait.0),
         };
-        let mut response = Response::new(self.code.status());
+        let mut response = Response::new(self.status);
         response.header("content-type", CONTENT_TYPE);
         if let Some(wait) = self.retry_after {
             response.header("retry-after", wait.ceil_secs().max(1).to_string());
         }
-        if self.code.status() == 401 {
+        if self.status == 401 {
             response.header("www-authenticate", "Bearer");
         }
         // A struct of texts and numbers always serialises.

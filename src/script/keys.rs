@@ -130,6 +130,12 @@ impl Keyspace {
     pub fn claim(&self, p: Partition, op: &Tag) -> String {
         self.key(p, "claim", op.as_str())
     }
+
+    /// Whether a key that someone else names is a claim of partition `p`, and nothing else.
+    #[must_use]
+    pub fn is_claim(&self, p: Partition, key: &str) -> bool {
+        key.strip_prefix(&self.bare(p, "claim")).is_some_and(|rest| rest.len() > 1 && rest.starts_with(':'))
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +165,15 @@ mod tests {
         // `CLUSTER KEYSLOT foo` is 12182: CRC-16/XMODEM of "foo" modulo 16384.
         assert_eq!(CRC16.checksum(b"foo") % 16384, 12182);
         assert_eq!(Keyspace::default().partition_of(&Sku::parse("any").unwrap()), Partition(0));
+    }
+
+    #[test]
+    fn only_a_claim_of_the_partition_is_one() {
+        let keys = Keyspace::new("sl1", 2);
+        assert!(keys.is_claim(Partition(1), &keys.claim(Partition(1), &Tag::of(&[]))));
+        for other in ["sl1:{p0}:claim:x", "sl1:{p1}:stock:x", "sl1:{p1}:claim:", "sl1:{p1}:claim", ""] {
+            assert!(!keys.is_claim(Partition(1), other), "{other}");
+        }
     }
 
     #[test]

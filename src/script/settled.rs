@@ -22,7 +22,7 @@ pub struct Settled<'a> {
     /// How long Redis still answers for the orders.
     pub order_ttl: Millis,
     /// Orders with the state that they are in now.
-    pub orders: Vec<(OrderId, &'static str)>,
+    pub orders: Vec<(OrderId, String)>,
     /// The entries.
     pub entries: Vec<&'a str>,
 }

@@ -1,1 +1,23 @@
-//! stub
+//! The origin of Sluice: takes stock in Redis, appends the order to a stream in the same script, settles it into SQL.
+//!
+//! `domain` is what sales and orders are; `redis`, `sql` and `http` are the adapters around it. `settle` moves accepted
+//! orders from the stream into SQL, `outbox` carries back to Redis what SQL has decided, `serve` runs it all, and
+//! `cli` is the tool.
+
+mod app;
+pub mod cli;
+pub mod clock;
+pub mod config;
+mod domain;
+mod http;
+mod metrics;
+mod outbox;
+mod redis;
+mod sale_cache;
+mod serve;
+mod settle;
+mod shutdown;
+mod sql;
+
+pub use config::Config;
+pub use serve::{Listeners, Origin, build, run};

@@ -1,2 +1,5 @@
-//! stub
-fn main() {}
+//! `sluice-origin`: see `sluice-origin --help`.
+
+fn main() -> std::process::ExitCode {
+    sluice_origin::cli::main()
+}

@@ -32,6 +32,12 @@ impl Script {
     pub fn source(&self) -> &str {
         &self.plain.source
     }
+
+    /// SHA1 of [`Self::source`], by which a plain Redis knows it.
+    #[must_use]
+    pub fn sha1(&self) -> &str {
+        &self.plain.sha1
+    }
 }
 
 impl Form {

@@ -1,0 +1,87 @@
+//! What all parts of one origin process share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, bail};
+use sluice::api::code::Language;
+use sluice::assertion::Assertions;
+use sluice::model::{Millis, Partition};
+use sluice::script::deduct::Answers;
+use tokio::sync::Notify;
+
+use crate::config::Config;
+use crate::metrics::Metrics;
+use crate::redis::link::Link;
+use crate::sale_cache::SaleCache;
+use crate::sql::Sql;
+
+/// Connections, settings and counters.
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) assertions: Assertions,
+    pub(crate) redis: Link,
+    pub(crate) sql: Sql,
+    pub(crate) metrics: Metrics,
+    pub(crate) sales: SaleCache,
+    /// Woken when something was put into the outbox.
+    pub(crate) outbox: Notify,
+    /// How many settle loops are at work.
+    pub(crate) settling: AtomicUsize,
+    english: Answers,
+    chinese: Answers,
+}
+
+impl App {
+    /// Opens the database, brings its schema up to date and checks the settings against it. Redis may be away still.
+    pub(crate) async fn open(config: Config) -> anyhow::Result<Arc<Self>> {
+        let assertions = Assertions::new(&config.assertion_secrets).context("the assertion secrets are no good")?;
+        let redis = Link::new(&config.redis, &config.keyspace).context("the Redis URL is no good")?;
+        let sql = Sql::open(&config.database).await?;
+        let keys = &config.keyspace;
+        sql.ensure_partitions(keys.partitions()).await.context("cannot write to the database")?;
+        for partition in keys.partitions() {
+            redis.saw_seq(partition, sql.partition(partition).await?.1);
+        }
+        for listed in sql.sales().await? {
+            let Partition(now) = keys.partition_of(&listed.sale.sku);
+            if now != listed.partition.0 {
+                bail!(
+                    "sale {} was created in partition {} and would now be in {now}: the number of partitions was changed",
+                    listed.sale.sku,
+                    listed.partition.0
+                );
+            }
+        }
+        Ok(Arc::new(Self {
+            sales: SaleCache::new(config.sale_ttl),
+            config,
+            assertions,
+            redis,
+            sql,
+            metrics: Metrics::default(),
+            outbox: Notify::new(),
+            settling: AtomicUsize::new(0),
+            english: Answers::new(Language::English),
+            chinese: Answers::new(Language::Chinese),
+        }))
+    }
+
+    /// Now, by this machine.
+    pub(crate) fn now(&self) -> Millis {
+        self.config.clock.now()
+    }
+
+    /// The packed answers of `deduct.lua`.
+    pub(crate) fn answers(&self, language: Language) -> &Answers {
+        match language {
+            Language::English => &self.english,
+            Language::Chinese => &self.chinese,
+        }
+    }
+
+    /// Whether every partition's settle loop is at work.
+    pub(crate) fn settles(&self) -> bool {
+        self.settling.load(Ordering::Relaxed) == self.config.keyspace.partitions().count()
+    }
+}

@@ -1,0 +1,116 @@
+//! What a tool prints: a table for people, JSON for programs.
+
+use std::io::Write as _;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde::Serialize;
+use sluice::model::Millis;
+
+use super::when::shown;
+use crate::domain::sale::State;
+use crate::sql::sales::Listed;
+
+/// A sale as it is told.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    sku: String,
+    title: String,
+    state: &'static str,
+    /// Scheduled, open, paused or closed: how far it has come.
+    status: &'static str,
+    price: u64,
+    currency: String,
+    per_user: u32,
+    initial: i64,
+    /// What SQL has left: settled orders are taken off.
+    sql_stock: i64,
+    /// What Redis has left; `null` when it is not there.
+    redis_stock: Option<i64>,
+    starts_at: u64,
+    ends_at: u64,
+    partition: u16,
+}
+
+impl Row {
+    pub(super) fn new(listed: Listed, redis_stock: Option<i64>, now: Millis) -> Self {
+        let Listed { sale, partition, stock, initial } = listed;
+        Self {
+            state: State::of(&sale, redis_stock, now).as_str(),
+            status: sale.status.as_str(),
+            sku: sale.sku.to_string(),
+            title: sale.title,
+            price: sale.terms.price,
+            currency: sale.currency,
+            per_user: sale.terms.per_user,
+            initial,
+            sql_stock: stock,
+            redis_stock,
+            starts_at: sale.terms.starts_at.0,
+            ends_at: sale.terms.ends_at.0,
+            partition: partition.0,
+        }
+    }
+
+    fn left(&self) -> String {
+        self.redis_stock.map_or_else(|| "-".to_owned(), |left| left.to_string())
+    }
+}
+
+/// All sales, one a line.
+pub(super) fn list(rows: &[Row]) -> anyhow::Result<()> {
+    if rows.is_empty() {
+        return line("There are no sales yet. `sluice-origin sale create --help` says how to make one.");
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["sku", "title", "state", "price", "left", "of", "unsettled", "starts", "ends"]);
+    for row in rows {
+        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        table.add_row(vec![
+            Cell::new(&row.sku),
+            Cell::new(&row.title),
+            Cell::new(row.state),
+            right(format!("{} {}", row.price, row.currency)),
+            right(row.left()),
+            right(row.initial.to_string()),
+            right(
+                row.redis_stock.map_or_else(|| "-".to_owned(), |left| row.sql_stock.saturating_sub(left).to_string()),
+            ),
+            Cell::new(shown(Millis(row.starts_at))),
+            Cell::new(shown(Millis(row.ends_at))),
+        ]);
+    }
+    line(&table.to_string())
+}
+
+/// One sale, a line for each thing.
+pub(super) fn one(row: &Row) -> anyhow::Result<()> {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    for (name, value) in [
+        ("sku", row.sku.clone()),
+        ("title", row.title.clone()),
+        ("state", row.state.to_owned()),
+        ("price", format!("{} {} (smallest unit)", row.price, row.currency)),
+        ("for each user", row.per_user.to_string()),
+        ("first stock", row.initial.to_string()),
+        ("left in Redis", row.left()),
+        ("left in SQL", row.sql_stock.to_string()),
+        ("starts", shown(Millis(row.starts_at))),
+        ("ends", shown(Millis(row.ends_at))),
+        ("partition", row.partition.to_string()),
+    ] {
+        table.add_row([name.to_owned(), value]);
+    }
+    line(&table.to_string())
+}
+
+/// JSON on one line.
+pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    line(&serde_json::to_string(value)?)
+}
+
+/// A line on stdout.
+pub(super) fn line(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{text}")?)
+}

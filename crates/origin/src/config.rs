@@ -1,0 +1,78 @@
+//! What the origin is told at its start.
+
+use std::fmt;
+use std::time::Duration;
+
+use sluice::model::Millis;
+use sluice::script::keys::Keyspace;
+
+use crate::clock::Clock;
+
+/// Settings of one origin process. [`Config::new`] has the defaults.
+#[derive(Clone)]
+pub struct Config {
+    /// Redis, as a URL.
+    pub redis: String,
+    /// SQL, as a URL.
+    pub database: String,
+    /// Secrets of the assertions, comma-separated; all verify.
+    pub assertion_secrets: String,
+    /// Prefix and partitions of the keys; must be the edge's.
+    pub keyspace: Keyspace,
+    /// This process's name in the consumer groups. Stable across restarts, so that it finds its own pending entries
+    /// at once, and shared with no other process.
+    pub consumer: String,
+    /// Whether claims are in this Redis. If not, the edge finishes them itself.
+    pub shares_claims: bool,
+    /// How long an operation is remembered in Redis.
+    pub retention: Millis,
+    /// How long Redis answers for an order once SQL does.
+    pub order_ttl: Millis,
+    /// Most entries in one SQL transaction.
+    pub batch: usize,
+    /// Entries idle for longer are taken over from their consumer: longer than any batch can take.
+    pub take_over_after: Duration,
+    /// How often entries of others are looked for, and the stream is trimmed.
+    pub tend_every: Duration,
+    /// How often the outbox, and sales that are to be preheated, are looked at.
+    pub poll_every: Duration,
+    /// How long an answer about a sale is kept in this process.
+    pub sale_ttl: Millis,
+    /// The time.
+    pub clock: Clock,
+}
+
+impl Config {
+    /// The defaults around what has none.
+    #[must_use]
+    pub fn new(redis: &str, database: &str, assertion_secrets: &str) -> Self {
+        Self {
+            redis: redis.to_owned(),
+            database: database.to_owned(),
+            assertion_secrets: assertion_secrets.to_owned(),
+            keyspace: Keyspace::default(),
+            consumer: "origin".to_owned(),
+            shares_claims: true,
+            retention: Millis::from_secs(24 * 3600),
+            order_ttl: Millis::from_secs(24 * 3600),
+            batch: 500,
+            take_over_after: Duration::from_secs(60),
+            tend_every: Duration::from_secs(5),
+            poll_every: Duration::from_secs(1),
+            sale_ttl: Millis(200),
+            clock: Clock::system(),
+        }
+    }
+}
+
+/// Without the URLs and secrets, which hold passwords.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("keyspace", &self.keyspace)
+            .field("consumer", &self.consumer)
+            .field("shares_claims", &self.shares_claims)
+            .field("batch", &self.batch)
+            .finish_non_exhaustive()
+    }
+}

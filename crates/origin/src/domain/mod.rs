@@ -1,0 +1,5 @@
+//! What a sale and an order are, without any Redis, SQL or HTTP.
+
+pub(crate) mod ledger;
+pub(crate) mod order;
+pub(crate) mod sale;

@@ -1,0 +1,55 @@
+//! The HTTP side: what the edge forwards, and what operators ask.
+
+mod answer;
+mod asserted;
+mod health;
+mod orders;
+mod place;
+mod sales;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT_LANGUAGE;
+use axum::routing::{get, post};
+use sluice::api::code::{Code, Language};
+use sluice::api::problem::Problem;
+
+use crate::app::App;
+use answer::Answer;
+
+/// Bodies may be so large: an order is far smaller.
+const BODY_LIMIT: usize = 16 * 1024;
+
+/// The routes behind the edge.
+pub(crate) fn public(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/v1/sales/{sku}", get(sales::show))
+        .route("/v1/sales/{sku}/orders", post(place::place))
+        .route("/v1/sales/{sku}/orders/mine", get(orders::mine))
+        .route("/v1/orders/{id}", get(orders::show))
+        .merge(health::routes())
+        .fallback(async |headers: HeaderMap| problem(Code::NotFound, &headers))
+        .method_not_allowed_fallback(async |headers: HeaderMap| problem(Code::MethodNotAllowed, &headers))
+        .with_state(app)
+}
+
+/// The routes for operators.
+pub(crate) fn admin(app: Arc<App>) -> Router {
+    Router::new()
+        .merge(health::routes())
+        .route("/metrics", get(health::metrics))
+        .fallback(async |headers: HeaderMap| problem(Code::NotFound, &headers))
+        .with_state(app)
+}
+
+/// The language that a client reads.
+fn language(headers: &HeaderMap) -> Language {
+    Language::of(headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()))
+}
+
+/// A refusal.
+fn problem(problem: impl Into<Problem>, headers: &HeaderMap) -> Answer {
+    Answer(problem.into().response(language(headers)))
+}

@@ -1,0 +1,107 @@
+//! Carries out what transactions have left in the outbox, and puts sales into Redis that were never there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use sluice::model::{Millis, OrderId, Sku, User};
+use sluice::script::preheat::Applied;
+use sluice::script::restore::{Restore, Restored};
+
+use crate::app::App;
+use crate::domain::sale::Status;
+use crate::shutdown::Shutdown;
+use crate::sql::outbox::Task;
+use crate::sql::sales::Listed;
+
+/// Tasks that one look takes.
+const BATCH: u64 = 100;
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Works until the shutdown.
+pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
+    while !shutdown.begun() {
+        if let Err(error) = preheat_scheduled(&app).await {
+            tracing::warn!(%error, "a sale waits to be put into Redis");
+        }
+        if let Err(error) = carry_out(&app).await {
+            tracing::warn!(%error, "the outbox waits");
+        }
+        tokio::select! {
+            () = app.outbox.notified() => {}
+            () = tokio::time::sleep(app.config.poll_every) => {}
+            () = shutdown.wait() => {}
+        }
+    }
+}
+
+async fn carry_out(app: &App) -> anyhow::Result<()> {
+    for open in app.sql.open_tasks(app.now(), BATCH).await? {
+        let done = match &open.task {
+            Some(task) => perform(app, task).await,
+            None => Err(anyhow::anyhow!("the row is not readable")),
+        };
+        match done {
+            Ok(()) => app.sql.task_done(open.id, app.now()).await?,
+            Err(error) => {
+                let wait = Duration::from_millis(500) * 2u32.saturating_pow(open.attempts.unsigned_abs().min(10));
+                let wait = Millis(u64::try_from(wait.min(LONGEST_WAIT).as_millis()).unwrap_or(u64::MAX));
+                tracing::warn!(id = open.id, attempts = open.attempts, error = format!("{error:#}"), "a task failed");
+                app.sql.task_failed(open.id, app.now().plus(wait)).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn perform(app: &App, task: &Task) -> anyhow::Result<()> {
+    let keys = &app.config.keyspace;
+    match task {
+        Task::Restore { order, sku, user, quantity, state } => {
+            let (order, sku, user) = (OrderId::parse(order)?, Sku::parse(sku)?, User::parse(user)?);
+            let order_ttl = app.config.order_ttl;
+            let call = Restore { order: &order, sku: &sku, user: &user, quantity: *quantity, state, order_ttl };
+            match app.redis.restore(keys, &call).await? {
+                Restored::Now => app.metrics.restored(),
+                Restored::Before => {}
+                Restored::NotPreheated => {
+                    let sale = app.sql.sale(&sku).await?;
+                    let over = sale.is_none_or(|listed| listed.sale.status == Status::Closed);
+                    anyhow::ensure!(over, "sale {sku} is not in Redis");
+                }
+            }
+        }
+        Task::Terms { sku, .. } => {
+            let sku = Sku::parse(sku)?;
+            let listed = app.sql.sale(&sku).await?.with_context(|| format!("there is no sale {sku}"))?;
+            if apply_terms(app, &listed).await? == Applied::NotPreheated {
+                anyhow::ensure!(listed.sale.status == Status::Closed, "sale {sku} is not in Redis");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tells Redis a sale's terms as SQL has them.
+pub(crate) async fn apply_terms(app: &App, listed: &Listed) -> anyhow::Result<Applied> {
+    let Listed { sale, .. } = listed;
+    Ok(app.redis.set_terms(&app.config.keyspace, &sale.sku, &sale.terms).await?)
+}
+
+/// Puts every sale into Redis that SQL says was never there.
+async fn preheat_scheduled(app: &App) -> anyhow::Result<()> {
+    for listed in app.sql.scheduled_sales().await? {
+        preheat(app, &listed).await?;
+    }
+    Ok(())
+}
+
+/// Scheduled -> open. Redis comes first: should this process die in between, the stock that is there is left alone.
+pub(crate) async fn preheat(app: &App, listed: &Listed) -> anyhow::Result<()> {
+    let sale = &listed.sale;
+    let stock = u64::try_from(listed.stock)?;
+    let written = app.redis.preheat(&app.config.keyspace, &sale.sku, &sale.terms, stock).await?;
+    app.sql.sale_opened(&sale.sku).await?;
+    tracing::info!(sku = %sale.sku, stock, written, "the sale is in Redis");
+    Ok(())
+}

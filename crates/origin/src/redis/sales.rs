@@ -1,0 +1,40 @@
+//! Sales in Redis: preheated once, then kept up to date.
+
+use sluice::model::{Millis, Sku};
+use sluice::script::Arg;
+use sluice::script::keys::Keyspace;
+use sluice::script::preheat::{self, Applied, Terms};
+
+use super::RedisFault;
+use super::link::Link;
+
+impl Link {
+    /// Puts a sale into Redis. `false` when its stock was there already, which stays as it is.
+    pub(crate) async fn preheat(
+        &self,
+        keys: &Keyspace,
+        sku: &Sku,
+        terms: &Terms,
+        stock: u64,
+    ) -> Result<bool, RedisFault> {
+        let mut args = terms.args();
+        args.push(Arg::Int(stock));
+        let reply = self.eval(&preheat::PREHEAT, &preheat::keys(keys, sku), &args).await?;
+        Ok(preheat::preheated(&reply)?)
+    }
+
+    /// Changes a sale's terms.
+    pub(crate) async fn set_terms(&self, keys: &Keyspace, sku: &Sku, terms: &Terms) -> Result<Applied, RedisFault> {
+        let reply = self.eval(&preheat::TERMS, &[keys.sale(sku)], &terms.args()).await?;
+        Ok(preheat::applied(&reply)?)
+    }
+
+    /// Redis' time, and what it has left of a sale (`None` when the sale is not there).
+    pub(crate) async fn stock(&self, keys: &Keyspace, sku: &Sku) -> Result<(Millis, Option<i64>), RedisFault> {
+        let mut both = ::redis::pipe();
+        both.cmd("TIME").cmd("GET").arg(keys.stock(sku)).cmd("EXISTS").arg(keys.sale(sku));
+        let ((secs, micros), stock, there): ((u64, u64), Option<i64>, bool) = self.pipeline(&both).await?;
+        let now = Millis::from_secs(secs).plus(Millis(micros / 1000));
+        Ok((now, stock.filter(|_| there)))
+    }
+}
