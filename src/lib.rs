@@ -8,6 +8,8 @@ pub mod api;
 pub mod assertion;
 pub mod config;
 pub mod digest;
+#[cfg(target_arch = "wasm32")]
+pub mod edge;
 pub mod gate;
 pub mod identity;
 pub mod model;

@@ -172,11 +172,12 @@ impl Gate {
         read::gate(text)
     }
 
-    /// The first route whose path matches and whose method does.
+    /// The first route whose path matches and whose method does; a HEAD is served where a GET is.
     ///
     /// # Errors
     /// Whether any route has that path, for 405 rather than 404.
     pub fn route(&self, method: &str, path: &str) -> Result<(&Route, Matched), bool> {
+        let method = if method == "HEAD" { "GET" } else { method };
         let mut known = false;
         for route in &self.routes {
             if let Some(matched) = route.path.matches(path) {

@@ -50,6 +50,14 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
     let identity = identity(&root.section("identity"), faults, &find);
     let sections = root.sections("route");
     let routes: Vec<Option<Route>> = sections.iter().map(|s| route(s, faults, &find, &limits)).collect();
+    for (section, route) in sections.iter().zip(&routes) {
+        let (Some(route), Some(claim)) = (route, &claim) else { continue };
+        if route.order_token && route.origin_deadline >= claim.lease {
+            section.fault(
+                "`origin_deadline_ms` must be shorter than the claim's `lease_ms`: others would take over too early",
+            );
+        }
+    }
     repeated(&sections, routes.iter().map(|r| r.as_ref().map(|r| r.name.as_str())));
     repeated(&root.sections("limit"), names.iter().map(Option::as_deref));
     Some(Gate {
@@ -285,6 +293,12 @@ mod tests {
         assert!(faults(&text).iter().any(|(_, m)| m.contains("no [[limit]] named")));
         let text = text.replace("limits = [\"none\"]\n", "");
         assert!(faults(&text).iter().any(|(line, m)| *line == 4 && m.contains("needs `{sku}`")));
+    }
+
+    #[test]
+    fn an_attempt_must_end_before_its_lease_does() {
+        let text = include_str!("../../gate.toml").replace("lease_ms = 30000", "lease_ms = 5000");
+        assert!(faults(&text).iter().any(|(_, m)| m.contains("shorter than the claim's")));
     }
 
     #[test]

@@ -1,0 +1,151 @@
+// The platform's side of the ports: each function is one crossing between WebAssembly and JavaScript.
+//
+// Heads travel as one string: the first line or lines, then a line for a header's name and a line for its value.
+
+const settings = { redisUrl: '', redisAuthorization: '', originUrl: '' };
+
+/** Takes the addresses from the environment, once an isolate. */
+export function configure(env) {
+  settings.redisUrl = trimmed(env.UPSTASH_REDIS_REST_URL);
+  settings.redisAuthorization = `Bearer ${env.UPSTASH_REDIS_REST_TOKEN ?? ''}`;
+  settings.originUrl = trimmed(env.ORIGIN_URL);
+}
+
+function trimmed(url) {
+  return (url ?? '').replace(/\/+$/, '');
+}
+
+/**
+ * Posts a command to Redis over REST. Resolves to "<status>\n<body>", or to "timeout" or "network" when there is
+ * no answer; it never rejects.
+ */
+export async function redis_post(path, body, timeoutMs) {
+  try {
+    const response = await fetch(settings.redisUrl + path, {
+      method: 'POST',
+      headers: { authorization: settings.redisAuthorization, 'content-type': 'application/json' },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    return `${response.status}\n${await response.text()}`;
+  } catch (fault) {
+    return kind(fault);
+  }
+}
+
+function kind(fault) {
+  return fault?.name === 'TimeoutError' ? 'timeout' : 'network';
+}
+
+/** One request's resources; never kept across requests, because the runtime forbids it. */
+export class Exchange {
+  constructor(context) {
+    this.context = context;
+    this.response = null;
+    this.stream = null;
+    this.head = '';
+    this.body = null;
+  }
+
+  /**
+   * Sends a request to the origin. Resolves to true when there is an answer: its head is in `head`, its body in
+   * `body`, or, when it is larger than `keep` bytes, in `stream`. Else `head` says "timeout" or "network".
+   */
+  async forward(head, body, timeoutMs, keep) {
+    const lines = head.split('\n');
+    const [method, target] = lines;
+    const headers = new Headers();
+    for (let i = 2; i + 1 < lines.length; i += 2) headers.append(lines[i], lines[i + 1]);
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(new DOMException('the origin is too slow', 'TimeoutError')), timeoutMs);
+    try {
+      const response = await fetch(settings.originUrl + target, {
+        method,
+        headers,
+        body: method === 'GET' || method === 'HEAD' ? undefined : body,
+        redirect: 'manual',
+        signal: abort.signal,
+      });
+      const read = response.body && (await gather(response.body, keep));
+      this.body = read?.bytes ?? null;
+      this.stream = read?.rest ?? null;
+      this.head = describe(response);
+      return true;
+    } catch (fault) {
+      this.head = kind(fault);
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  get is_streaming() {
+    return this.stream !== null;
+  }
+
+  /** Makes the answer. `head` is the status line by line with the headers. */
+  respond(head, body, streamed) {
+    const lines = head.split('\n');
+    const status = Number(lines[0]);
+    const headers = new Headers();
+    for (let i = 1; i + 1 < lines.length; i += 2) headers.append(lines[i], lines[i + 1]);
+    const bare = status === 204 || status === 205 || status === 304;
+    this.response = new Response(bare ? null : streamed ? this.stream : body, { status, headers });
+  }
+
+  /** Keeps the isolate alive until `promise` is settled. */
+  wait_until(promise) {
+    this.context.waitUntil(promise);
+  }
+}
+
+export function log(line) {
+  console.log(line);
+}
+
+function describe(response) {
+  let head = String(response.status);
+  for (const [name, value] of response.headers) {
+    if (name !== 'set-cookie') head += `\n${name}\n${value}`;
+  }
+  for (const cookie of response.headers.getSetCookie()) head += `\nset-cookie\n${cookie}`;
+  return head;
+}
+
+/** Reads `stream` to its end as `bytes`; when it is longer than `cap` bytes, all of it goes on as the stream `rest`. */
+export async function gather(stream, cap) {
+  const reader = stream.getReader();
+  const chunks = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    chunks.push(value);
+    size += value.byteLength;
+    if (size > cap) return { rest: resumed(chunks, reader) };
+  }
+  return { bytes: joined(chunks, size) };
+}
+
+function joined(chunks, size) {
+  if (chunks.length === 1) return chunks[0];
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return all;
+}
+
+function resumed(chunks, reader) {
+  return new ReadableStream({
+    async pull(controller) {
+      if (chunks.length > 0) return controller.enqueue(chunks.shift());
+      const { done, value } = await reader.read();
+      return done ? controller.close() : controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}

@@ -1,0 +1,110 @@
+//! `host.js` as ports: one crossing to send, one to answer, heads as one string.
+
+use std::panic::PanicHookInfo;
+
+use js_sys::Promise;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::{JsFuture, future_to_promise};
+
+use crate::api::response::Response;
+use crate::gate::ports::{Answer, Forward, OriginFault, Ports};
+use crate::model::Millis;
+
+/// Answers of the origin above this many bytes are streamed on instead of being read.
+const KEEP: u32 = 64 * 1024;
+
+#[wasm_bindgen(raw_module = "./host.js")]
+extern "C" {
+    /// One request's resources.
+    #[derive(Clone)]
+    pub type Exchange;
+
+    #[wasm_bindgen(method)]
+    fn forward(this: &Exchange, head: &str, body: &[u8], timeout_ms: f64, keep: u32) -> Promise;
+    #[wasm_bindgen(method, getter)]
+    fn head(this: &Exchange) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn body(this: &Exchange) -> Option<Vec<u8>>;
+    #[wasm_bindgen(method, getter)]
+    fn is_streaming(this: &Exchange) -> bool;
+    #[wasm_bindgen(method)]
+    fn respond(this: &Exchange, head: &str, body: &[u8], streamed: bool);
+    #[wasm_bindgen(method)]
+    fn wait_until(this: &Exchange, promise: &Promise);
+
+    fn log(line: &str);
+}
+
+/// The ports of one request.
+#[derive(Clone)]
+pub(super) struct Host(pub(super) Exchange);
+
+impl Ports for Host {
+    // Milliseconds since the epoch are a whole number that a double holds exactly.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn now(&self) -> Millis {
+        Millis(js_sys::Date::now() as u64)
+    }
+
+    fn random(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        // The platform's `crypto.getRandomValues` fails for no buffer of this size.
+        let _ = getrandom::fill(&mut bytes);
+        bytes
+    }
+
+    async fn forward(&self, request: Forward) -> Result<Answer, OriginFault> {
+        let mut head = format!("{}\n{}", request.method, request.target);
+        push_headers(&mut head, request.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())));
+        #[allow(clippy::cast_precision_loss)]
+        let timeout = request.timeout.0 as f64;
+        let sent = self.0.forward(&head, &request.body, timeout, KEEP);
+        let answered = JsFuture::from(sent).await.is_ok_and(|answered| answered.is_truthy());
+        let head = self.0.head();
+        if !answered {
+            return Err(if head == "timeout" { OriginFault::Timeout } else { OriginFault::Unreachable });
+        }
+        let body = self.0.body();
+        let mut lines = head.split('\n');
+        let mut response = Response::new(lines.next().and_then(|s| s.parse().ok()).ok_or(OriginFault::Unreachable)?);
+        while let Some(name) = lines.next() {
+            response.header(name.to_owned(), lines.next().unwrap_or_default());
+        }
+        // A 204 or an answer to HEAD has neither a body nor a stream.
+        let streamed = body.is_none() && self.0.is_streaming();
+        response.body = body.unwrap_or_default();
+        Ok(Answer { response, streamed })
+    }
+
+    fn background(&self, work: impl Future<Output = ()> + 'static) {
+        self.0.wait_until(&future_to_promise(async move {
+            work.await;
+            Ok(JsValue::UNDEFINED)
+        }));
+    }
+
+    fn log(&self, line: &str) {
+        log(line);
+    }
+}
+
+/// Hands the answer to JavaScript.
+pub(super) fn respond(exchange: &Exchange, answer: &Answer) {
+    let mut head = answer.response.status.to_string();
+    push_headers(&mut head, answer.response.headers.iter().map(|(n, v)| (n.as_ref(), v.as_str())));
+    exchange.respond(&head, &answer.response.body, answer.streamed);
+}
+
+fn push_headers<'a>(head: &mut String, headers: impl Iterator<Item = (&'a str, &'a str)>) {
+    for (name, value) in headers {
+        for part in ["\n", name, "\n", value] {
+            head.push_str(part);
+        }
+    }
+}
+
+/// Says where a panic happened; its message could hold a value of the request.
+pub(super) fn report_panic(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    log(&serde_json::json!({ "event": "panic", "at": place }).to_string());
+}

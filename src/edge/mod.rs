@@ -1,0 +1,83 @@
+//! The gate on Cloudflare Workers: the ports over JavaScript. The one place that knows it.
+
+mod host;
+mod transport;
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use js_sys::{Function, JsString};
+use wasm_bindgen::prelude::*;
+
+use self::host::{Exchange, Host};
+use self::transport::EdgeTransport;
+use crate::config;
+use crate::gate::ports::{Body, Request};
+use crate::gate::{Gate, Secrets};
+
+/// The configuration that the build has checked.
+const GATE_TOML: &str = include_str!("../../gate.toml");
+
+thread_local! {
+    static GATE: OnceCell<Rc<Gate<EdgeTransport>>> = const { OnceCell::new() };
+}
+
+/// Reads configuration and secrets; `env` gives a variable of the environment, or an empty text.
+/// Returns the largest body that any route takes, in bytes.
+///
+/// # Errors
+/// What is wrong, naming the variable and never its value.
+#[wasm_bindgen]
+pub fn start(env: &Function) -> Result<u32, JsError> {
+    std::panic::set_hook(Box::new(host::report_panic));
+    let variable = |name: &str| {
+        let value = env.call1(&JsValue::NULL, &JsString::from(name)).ok().and_then(|value| value.as_string());
+        value.unwrap_or_default()
+    };
+    for name in ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN", "ORIGIN_URL"] {
+        if variable(name).is_empty() {
+            return Err(JsError::new(&format!("{name} is not set")));
+        }
+    }
+    let config = config::Gate::parse(GATE_TOML).map_err(|faults| {
+        let first = faults.first().map(ToString::to_string).unwrap_or_default();
+        JsError::new(&first)
+    })?;
+    let largest = config.routes.iter().map(|route| route.body_limit).max().unwrap_or_default();
+    let secrets = [variable("USER_JWT_SECRET"), variable("ORDER_TOKEN_SECRET"), variable("ASSERTION_SECRET")];
+    let [users, tokens, assertions] = &secrets;
+    let transport = transport::new(&variable("UPSTASH_REDIS_REST_URL"), &variable("UPSTASH_REDIS_REST_TOKEN"))?;
+    let gate = Gate::new(config, Secrets { users, tokens, assertions }, transport).map_err(|(purpose, fault)| {
+        let name = match purpose {
+            "users" => "USER_JWT_SECRET",
+            "tokens" => "ORDER_TOKEN_SECRET",
+            _ => "ASSERTION_SECRET",
+        };
+        JsError::new(&format!("{name}: {fault}"))
+    })?;
+    GATE.with(|cell| {
+        let _ = cell.set(Rc::new(gate));
+    });
+    Ok(u32::try_from(largest).unwrap_or(u32::MAX))
+}
+
+/// Answers one request: the answer is in `exchange` when the promise resolves. `body` is none when it was too large.
+#[wasm_bindgen]
+pub async fn handle(exchange: Exchange, head: String, body: Option<Vec<u8>>) {
+    let Some(gate) = GATE.with(|cell| cell.get().cloned()) else { return };
+    let request = request(&head, body);
+    let answer = gate.handle(request, Host(exchange.clone())).await;
+    host::respond(&exchange, &answer);
+}
+
+/// The request out of its head: method, path, query, then a line for each header's name and one for its value.
+fn request(head: &str, body: Option<Vec<u8>>) -> Request {
+    let mut lines = head.split('\n');
+    let mut next = || lines.next().unwrap_or_default().to_owned();
+    let (method, path, query) = (next(), next(), next());
+    let mut headers = Vec::new();
+    while let Some(name) = lines.next() {
+        headers.push((name.to_owned(), lines.next().unwrap_or_default().to_owned()));
+    }
+    Request { method, path, query, headers, body: body.map_or(Body::TooLarge, Body::Whole) }
+}

@@ -1,0 +1,72 @@
+// The Worker's entry: reads the request in one go, hands it to WebAssembly, and answers whatever happens there.
+
+import wasm from './sluice_bg.wasm';
+import { initSync, start, handle, __wbg_reset_state } from './sluice.js';
+import { configure, Exchange, gather } from './host.js';
+
+let bodyCap = -1;
+let broken = false;
+
+/** Starts the gate, once an isolate, and again after a panic. Throws what is wrong with the environment. */
+function begin(env) {
+  if (broken) __wbg_reset_state();
+  broken = false;
+  initSync({ module: wasm });
+  configure(env);
+  bodyCap = start((name) => env[name] ?? '');
+}
+
+export default {
+  async fetch(request, env, context) {
+    try {
+      if (bodyCap < 0 || broken) begin(env);
+    } catch (fault) {
+      bodyCap = -1;
+      console.error(JSON.stringify({ event: 'misconfigured', fault: String(fault?.message ?? fault) }));
+      return problem(500, 'misconfigured', 'The service is not set up correctly.');
+    }
+    const exchange = new Exchange(context);
+    try {
+      const body = await read(request, bodyCap);
+      const work = handle(exchange, head(request), body);
+      // A client that leaves must not strand what was begun for it.
+      context.waitUntil(work);
+      await work;
+      return request.method === 'HEAD' ? new Response(null, exchange.response) : exchange.response;
+    } catch (fault) {
+      // Only a panic gets here. The next request starts a new instance.
+      broken = fault instanceof WebAssembly.RuntimeError;
+      console.error(JSON.stringify({ event: 'internal', fault: String(fault?.name ?? 'unknown') }));
+      return problem(500, 'internal', 'Something went wrong on our side.');
+    }
+  },
+};
+
+/** Method, path and query, then a line for each header's name and one for its value. */
+function head(request) {
+  const url = request.url;
+  const start = url.indexOf('/', url.indexOf('//') + 2);
+  const target = start < 0 ? '/' : url.slice(start);
+  const mark = target.indexOf('?');
+  const path = mark < 0 ? target : target.slice(0, mark);
+  let text = `${request.method}\n${path}\n${mark < 0 ? '' : target.slice(mark + 1)}`;
+  for (const [name, value] of request.headers) text += `\n${name}\n${value}`;
+  return text;
+}
+
+/** The whole body, or undefined when it is larger than `cap` bytes. */
+async function read(request, cap) {
+  if (!request.body) return new Uint8Array(0);
+  if (Number(request.headers.get('content-length') ?? 0) > cap) return undefined;
+  const { bytes, rest } = await gather(request.body, cap);
+  await rest?.cancel();
+  return bytes;
+}
+
+function problem(status, code, title) {
+  const body = JSON.stringify({ type: `urn:sluice:problem:${code}`, title, status, code });
+  return new Response(body, {
+    status,
+    headers: { 'content-type': 'application/problem+json', 'cache-control': 'private, no-store' },
+  });
+}
