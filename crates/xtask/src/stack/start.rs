@@ -1,6 +1,6 @@
 //! Starting the parts one after another, each only when the one before it answers.
 
-use super::builder::Builder;
+use super::builder::{Builder, Runner};
 use super::guard::Guard;
 use super::layout::Layout;
 use super::process::{Process, Spec};
@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// How long a part may take from start to first answer. Generous: a busy two-core machine is slow.
 const READY_LIMIT: Duration = Duration::from_secs(60);
+
+/// The same under `wrangler dev`, which first runs `cargo xtask build` and may wait for another cargo.
+const WRANGLER_READY_LIMIT: Duration = Duration::from_secs(300);
 
 /// How often another port is tried.
 const PORT_TRIES: usize = 5;
@@ -67,7 +70,11 @@ fn spec(part: Part, layout: &Layout) -> Result<Spec> {
 
 /// Waits until the part answers; fails as soon as its process ends.
 pub(super) async fn until_ready(part: Part, process: &Process, layout: &Layout) -> Result<()> {
-    let deadline = clock::now() + READY_LIMIT;
+    let limit = match (part, layout.runner) {
+        (Part::Worker, Runner::Wrangler) => WRANGLER_READY_LIMIT,
+        _ => READY_LIMIT,
+    };
+    let deadline = clock::now() + limit;
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build()?;
     loop {
         // Asked first and last: an answer counts only when it can be that of our own process.
@@ -79,7 +86,7 @@ pub(super) async fn until_ready(part: Part, process: &Process, layout: &Layout) 
             return Ok(());
         }
         if clock::now() >= deadline {
-            bail!("{} does not answer after {}:\n{}", process.name(), clock::human(READY_LIMIT), process.log_tail());
+            bail!("{} does not answer after {}:\n{}", process.name(), clock::human(limit), process.log_tail());
         }
         tokio::time::sleep(clock::POLL).await;
     }
