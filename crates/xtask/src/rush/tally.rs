@@ -32,6 +32,9 @@ pub(super) struct Tally {
     latencies: Option<Histogram<u64>>,
 }
 
+/// The longest latency that is told apart: ten minutes, in microseconds.
+const LONGEST_US: u64 = 600_000_000;
+
 impl Tally {
     pub(super) fn new() -> Self {
         Self {
@@ -49,7 +52,7 @@ impl Tally {
             dishonest: BTreeSet::new(),
             not_refused: 0,
             other: BTreeMap::new(),
-            latencies: Histogram::new(3).ok(),
+            latencies: Histogram::new_with_bounds(1, LONGEST_US, 3).ok(),
         }
     }
 
@@ -109,5 +112,20 @@ impl Tally {
     /// For the progress bar.
     pub(super) fn progress(&self) -> String {
         format!("accepted {}  sold out {}  limited {}", self.admitted, self.sold_out, self.limited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_what_was_recorded() {
+        let mut tally = Tally::new();
+        for ms in 1..=100 {
+            tally.answer("u", &Answer::SoldOut, Duration::from_millis(ms));
+        }
+        assert!((49_900..=50_100).contains(&tally.quantile(0.5)), "{}", tally.quantile(0.5));
+        assert!((98_900..=99_100).contains(&tally.quantile(0.99)), "{}", tally.quantile(0.99));
     }
 }
