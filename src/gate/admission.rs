@@ -12,7 +12,7 @@ use crate::api::code::Code;
 use crate::api::problem::Problem;
 use crate::api::ratelimit::{self, Met};
 use crate::api::response::Response;
-use crate::api::{IDEMPOTENCY_KEY, REPLAYED, answer};
+use crate::api::{REPLAYED, answer};
 use crate::assertion::Operation;
 use crate::config::{IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Route};
 use crate::digest::Tag;
@@ -115,7 +115,7 @@ impl<T: Transport + 'static> Gate<T> {
             sku.as_str().as_bytes(),
             token.as_str().as_bytes(),
         ]);
-        let client_key = request.header(IDEMPOTENCY_KEY).unwrap_or_default();
+        let client_key = caller.client_key.as_deref().unwrap_or_default();
         Some(Claiming {
             key: self.keys.claim(partition, &op),
             owner: Tag::of_bytes(ports.random()),

@@ -1,10 +1,10 @@
 //! Who asks, and what for: everything a policy can demand of a request before any network is touched.
 
 use super::ports::{Body, Request};
-use crate::api::ORDER_TOKEN;
 use crate::api::code::Code;
 use crate::api::order::OrderRequest;
 use crate::api::problem::Problem;
+use crate::api::{IDEMPOTENCY_KEY, ORDER_TOKEN};
 use crate::config::{BodyRule, Gate, IpMissing, KeyPart, Matched, Route, UserRule};
 use crate::digest::Tag;
 use crate::identity::ip::ClientIp;
@@ -24,9 +24,14 @@ pub struct Caller {
     pub sku: Option<Sku>,
     /// The id of the order token, on routes that demand one.
     pub token: Option<Tag>,
+    /// The client's own `Idempotency-Key`, on the same routes; it only joins the fingerprint.
+    pub client_key: Option<String>,
 }
 
-/// Checks address, SKU, user, token and body, in this order.
+/// Longest `Idempotency-Key`.
+const CLIENT_KEY_MAX: usize = 255;
+
+/// Checks address, SKU, user, token, key and body, in this order.
 ///
 /// # Errors
 /// The first that is not as the route demands.
@@ -50,8 +55,9 @@ pub fn identify(
     } else {
         None
     };
+    let client_key = if route.order_token { client_key(request)? } else { None };
     body(route, request)?;
-    Ok(Caller { user, ip, sku, token })
+    Ok(Caller { user, ip, sku, token, client_key })
 }
 
 fn ip(gate: &Gate, request: &Request) -> Result<Option<ClientIp>, Problem> {
@@ -86,6 +92,14 @@ fn token(tokens: &OrderTokens, text: &str, user: &User, sku: &Sku, now: Millis) 
         TokenFault::Expired => Code::TokenExpired.into(),
         TokenFault::NotYours => Code::TokenNotYours.into(),
     })
+}
+
+/// 1 to 255 visible ASCII characters; `"k"`, as the draft has it, and a bare `k` are the same key.
+fn client_key(request: &Request) -> Result<Option<String>, Problem> {
+    let Some(text) = request.header(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let key = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
+    let fine = (1..=CLIENT_KEY_MAX).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic());
+    if fine { Ok(Some(key.to_owned())) } else { Err(Code::InvalidIdempotencyKey.into()) }
 }
 
 fn body(route: &Route, request: &Request) -> Result<(), Problem> {
