@@ -128,4 +128,23 @@ mod tests {
         assert!((49_900..=50_100).contains(&tally.quantile(0.5)), "{}", tally.quantile(0.5));
         assert!((98_900..=99_100).contains(&tally.quantile(0.99)), "{}", tally.quantile(0.99));
     }
+
+    #[test]
+    fn a_dishonest_user_must_be_refused_each_time() {
+        let visit = |kind, answers| Visit {
+            user: "u".into(),
+            kind,
+            answers,
+            tokens_limited: 0,
+            requests: 2,
+            faults: Vec::new(),
+            finished: true,
+        };
+        let refused = || (Answer::TokenRefused("token_invalid".into()), Duration::ZERO);
+        let mut tally = Tally::new();
+        tally.add(&visit(Kind::Forged, vec![refused(), refused()]));
+        assert_eq!((tally.token_refused, tally.not_refused), (2, 0));
+        tally.add(&visit(Kind::Expired, vec![refused(), (Answer::SoldOut, Duration::ZERO)]));
+        assert_eq!(tally.not_refused, 1);
+    }
 }

@@ -206,7 +206,7 @@ impl Stack {
         let (port, admin) = (Port::reserve()?, Port::reserve()?);
         let layout = self.layout.with_origin_ports(port.clone(), admin.clone());
         let name = format!("origin-{}", layout.ports.origin.number());
-        let process = Process::new(&name, origin::spec(&layout)?, &layout, &self.guard);
+        let process = Process::new(&name, origin::spec(&layout, &name)?, &layout, &self.guard);
         process.spawn()?;
         start::until_ready(Part::Origin, &process, &layout).await?;
         let url = layout.origin_url();

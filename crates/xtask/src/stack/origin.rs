@@ -7,7 +7,8 @@ use anyhow::Result;
 use std::ffi::OsString;
 use std::process::Command;
 
-pub(super) fn spec(layout: &Layout) -> Result<Spec> {
+/// The server. `consumer` is its name in the consumer groups: the same after a restart, shared with no other origin.
+pub(super) fn spec(layout: &Layout, consumer: &str) -> Result<Spec> {
     let mut arguments = vec![OsString::from("serve")];
     arguments.extend(layout.origin_arguments.iter().map(OsString::from));
     let mut environment = shared(layout);
@@ -16,6 +17,7 @@ pub(super) fn spec(layout: &Layout) -> Result<Spec> {
             ("ORIGIN_LISTEN", address(&layout.ports.origin)),
             ("ORIGIN_ADMIN_LISTEN", address(&layout.ports.admin)),
             ("ASSERTION_SECRET", layout.secrets.assertion.clone()),
+            ("ORIGIN_CONSUMER", consumer.to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value.into())),
     );

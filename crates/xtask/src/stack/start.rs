@@ -63,7 +63,7 @@ fn spec(part: Part, layout: &Layout) -> Result<Spec> {
     match part {
         Part::Redis => redis::spec(layout),
         Part::Bridge => bridge::spec(layout),
-        Part::Origin => origin::spec(layout),
+        Part::Origin => origin::spec(layout, part.name()),
         Part::Worker => worker::spec(layout),
     }
 }
