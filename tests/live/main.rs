@@ -1,5 +1,25 @@
 //! Tests against real services: redis-server, the bridge, workerd, the origin, SQL. Each starts its own.
 
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test binary: nobody imports it, and a failed expectation is a failed test"
+)]
+
+mod admission;
+mod bad_address;
+mod bad_body;
+mod bad_identity;
+mod bad_token;
 mod bucket;
 mod claim;
+mod degraded;
+mod foreign;
+mod headers;
+mod http;
+mod rest;
+mod scene;
 mod support;
