@@ -80,7 +80,7 @@ impl<T: Transport + 'static> Gate<T> {
             Err(refusal) => refusal.answer(language),
         };
         let response = &mut answer.response;
-        response.headers.retain(|(name, _)| name != "cache-control");
+        response.headers.retain(|(name, _)| name != "cache-control" && name != "x-request-id");
         response.header("cache-control", "private, no-store");
         response.header("x-request-id", id.as_str());
         answer
