@@ -29,6 +29,7 @@ pub(crate) struct Metrics {
     dead: AtomicU64,
     restored: AtomicU64,
     batches: AtomicU64,
+    retries: AtomicU64,
 }
 
 impl Metrics {
@@ -47,6 +48,11 @@ impl Metrics {
         add(&self.settled, settled);
         add(&self.duplicates, duplicates);
         add(&self.failed, failed);
+    }
+
+    /// SQL did not take a batch, which waits.
+    pub(crate) fn retry(&self) {
+        self.retries.fetch_add(1, Ordering::Relaxed);
     }
 
     /// An entry was given up.
@@ -69,6 +75,7 @@ impl Metrics {
         for (name, counter) in [
             ("settled_orders", &self.settled),
             ("settled_batches", &self.batches),
+            ("settle_retries", &self.retries),
             ("duplicate_orders", &self.duplicates),
             ("failed_orders", &self.failed),
             ("dead_letters", &self.dead),

@@ -72,6 +72,7 @@ impl Settler<'_> {
         loop {
             match self.app.sql.settle(self.partition, epoch, batch, self.app.now()).await {
                 Err(SettleFault::Outage(error)) => {
+                    self.app.metrics.retry();
                     tracing::warn!(partition = self.partition.0, batch = batch.len(), %error, "the batch waits for SQL");
                     if self.shutdown.sleep(backoff.next()).await {
                         return Err(Broken::Shutdown);
