@@ -10,6 +10,7 @@
 )]
 
 mod admission;
+mod answers;
 mod bad_address;
 mod bad_body;
 mod bad_identity;
@@ -17,9 +18,12 @@ mod bad_token;
 mod bucket;
 mod claim;
 mod degraded;
+mod faults;
 mod foreign;
+mod forwarding;
 mod headers;
 mod http;
+mod replay;
 mod rest;
 mod scene;
 mod support;
