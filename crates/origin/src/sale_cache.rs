@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use sluice::model::{Millis, Sku};
 use tokio::sync::Mutex;
 
+use crate::clock::Clock;
 use crate::domain::sale::{Sale, State};
 
 /// Sales that are kept at once.
@@ -21,7 +22,12 @@ pub(crate) struct Seen {
     pub(crate) now: Millis,
 }
 
-type Slot = Arc<Mutex<Option<(Millis, Option<Seen>)>>>;
+/// The stores did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed;
+
+type Found = Result<Option<Seen>, Failed>;
+type Slot = Arc<Mutex<Option<(Millis, Found)>>>;
 
 /// The sales, each behind a lock of its own: one caller looks it up, the others wait for what it finds.
 pub(crate) struct SaleCache {
@@ -35,24 +41,21 @@ impl SaleCache {
         Self { ttl, slots: std::sync::Mutex::default() }
     }
 
-    /// The sale, from memory or by `look_up`; `None` where there is no such sale, which is remembered as well.
-    pub(crate) async fn get<E>(
-        &self,
-        sku: &Sku,
-        now: Millis,
-        look_up: impl Future<Output = Result<Option<Seen>, E>>,
-    ) -> Result<Option<Seen>, E> {
+    /// The sale, from memory or by `look_up`; `None` where there is no such sale. That is remembered as well, and so is
+    /// a failure: those who wait behind a store that hangs must not each wait for it again.
+    pub(crate) async fn get(&self, sku: &Sku, clock: &Clock, look_up: impl Future<Output = Found>) -> Found {
         let slot = self.slot(sku);
         let mut kept = slot.lock().await;
-        if let Some((at, seen)) = &*kept {
+        let now = clock.now();
+        if let Some((at, found)) = &*kept {
             // A clock that goes back makes an entry old, not eternal.
             if *at <= now && now < at.plus(self.ttl) {
-                return Ok(seen.clone());
+                return found.clone();
             }
         }
-        let seen = look_up.await?;
-        *kept = Some((now, seen.clone()));
-        Ok(seen)
+        let found = look_up.await;
+        *kept = Some((clock.now(), found.clone()));
+        found
     }
 
     fn slot(&self, sku: &Sku) -> Slot {
@@ -72,15 +75,18 @@ mod tests {
     async fn within_its_time_one_look_up_serves_all() {
         let cache = SaleCache::new(Millis(200));
         let sku = Sku::parse("demo").unwrap();
-        let looked = std::sync::atomic::AtomicUsize::new(0);
-        for now in [1000, 1199, 1200, 900] {
+        let mut looked = 0;
+        for (now, found) in
+            [(1000, Ok(None)), (1199, Err(Failed)), (1200, Err(Failed)), (1399, Ok(None)), (900, Ok(None))]
+        {
             let look_up = async {
-                looked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                Ok::<_, ()>(None)
+                looked += 1;
+                found
             };
-            assert!(cache.get(&sku, Millis(now), look_up).await.unwrap().is_none());
+            let got = cache.get(&sku, &Clock::new(move || Millis(now)), look_up).await;
+            assert_eq!(got.is_err(), now == 1200 || now == 1399, "{now}");
         }
-        assert_eq!(looked.into_inner(), 3, "1199 is served from memory");
+        assert_eq!(looked, 3, "1199 and 1399 are served from memory");
     }
 
     #[tokio::test]
@@ -88,7 +94,7 @@ mod tests {
         let cache = SaleCache::new(Millis(200));
         for n in 0..3000 {
             let sku = Sku::parse(&format!("s{n}")).unwrap();
-            let _ = cache.get(&sku, Millis(1), async { Ok::<_, ()>(None) }).await;
+            let _ = cache.get(&sku, &Clock::system(), async { Ok(None) }).await;
         }
         assert!(cache.slots.lock().unwrap().len() <= MOST);
     }

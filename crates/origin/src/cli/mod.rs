@@ -75,7 +75,8 @@ impl Stores {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    log(cli.log_json);
+    let serves = matches!(cli.command, Command::Serve(_));
+    log(cli.log_json, if serves { "info" } else { "warn" });
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
@@ -96,8 +97,8 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Logs go to stderr, so that what a tool prints can be piped.
-fn log(json: bool) {
+/// Logs go to stderr, so that what a tool prints can be piped. `RUST_LOG` chooses other ones than `level`.
+fn log(json: bool, level: &str) {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,sea_orm_migration=warn"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -62,7 +62,7 @@ pub(super) fn list(rows: &[Row]) -> anyhow::Result<()> {
         return line("There are no sales yet. `sluice-origin sale create --help` says how to make one.");
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::NOTHING);
     table.set_header(["sku", "title", "state", "price", "left", "of", "unsettled", "starts", "ends"]);
     for row in rows {
         let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
@@ -86,7 +86,7 @@ pub(super) fn list(rows: &[Row]) -> anyhow::Result<()> {
 /// One sale, a line for each thing.
 pub(super) fn one(row: &Row) -> anyhow::Result<()> {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::NOTHING);
     for (name, value) in [
         ("sku", row.sku.clone()),
         ("title", row.title.clone()),

@@ -6,6 +6,7 @@ mod health;
 mod orders;
 mod place;
 mod sales;
+mod segment;
 
 use std::sync::Arc;
 

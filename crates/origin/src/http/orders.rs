@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use serde::Serialize;
 use sluice::api::code::Code;
 use sluice::api::problem::Problem;
@@ -11,6 +11,7 @@ use sluice::model::{Millis, OrderId, Sku, User};
 
 use super::answer::Answer;
 use super::asserted::Asserted;
+use super::segment::Segment;
 use crate::app::App;
 use crate::domain::order::{DUPLICATE_OF, status};
 use crate::sql::orders::View;
@@ -19,7 +20,7 @@ use crate::sql::orders::View;
 #[derive(Debug)]
 struct Away;
 
-pub(super) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Answer {
+pub(super) async fn show(State(app): State<Arc<App>>, Segment(id): Segment, request: Request) -> Answer {
     let asserted = match Asserted::read(&app, request).await {
         Ok(asserted) => asserted,
         Err((problem, language)) => return Answer(problem.response(language)),
@@ -41,7 +42,7 @@ struct Mine {
     orders: Vec<View>,
 }
 
-pub(super) async fn mine(State(app): State<Arc<App>>, Path(sku): Path<String>, request: Request) -> Answer {
+pub(super) async fn mine(State(app): State<Arc<App>>, Segment(sku): Segment, request: Request) -> Answer {
     let asserted = match Asserted::read(&app, request).await {
         Ok(asserted) => asserted,
         Err((problem, language)) => return Answer(problem.response(language)),

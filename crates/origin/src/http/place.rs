@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use sluice::api::code::{Code, Language};
 use sluice::api::order::{OrderRequest, accepted, already_bought};
 use sluice::api::problem::Problem;
@@ -18,6 +18,7 @@ use sluice::script::deduct::{Claim, Deduct, Outcome, Reply};
 
 use super::answer::Answer;
 use super::asserted::Asserted;
+use super::segment::Segment;
 use crate::app::App;
 use crate::redis::RedisFault;
 
@@ -34,7 +35,7 @@ enum Mark {
     Ambiguous,
 }
 
-pub(super) async fn place(State(app): State<Arc<App>>, Path(sku): Path<String>, request: Request) -> Answer {
+pub(super) async fn place(State(app): State<Arc<App>>, Segment(sku): Segment, request: Request) -> Answer {
     let asserted = match Asserted::read(&app, request).await {
         Ok(asserted) => asserted,
         Err((problem, language)) => return Answer(problem.response(language)),
@@ -62,10 +63,11 @@ pub(super) async fn place(State(app): State<Arc<App>>, Path(sku): Path<String>, 
         }
         Err(fault) => {
             app.metrics.outcome("unknown");
-            tracing::warn!(%sku, error = %fault, "an order has no answer from Redis");
-            let mark = if matches!(fault, RedisFault::Unsent(_)) { Mark::Passing } else { Mark::Ambiguous };
+            let request_id = asserted.headers.get("x-request-id").and_then(|value| value.to_str().ok());
+            tracing::warn!(%sku, request_id, error = %fault, "an order has no answer from Redis");
+            // Even where nothing was sent, an earlier attempt of this operation may have been: only the script knows.
             let problem = Problem::from(Code::SaleUnavailable).retry_after(SOON);
-            marked(problem.response(language), mark, false)
+            marked(problem.response(language), Mark::Ambiguous, false)
         }
     }
 }

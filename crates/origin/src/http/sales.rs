@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Serialize;
 use sluice::api::code::Code;
@@ -11,9 +11,10 @@ use sluice::model::{Millis, Sku};
 
 use super::answer::Answer;
 use super::problem;
+use super::segment::Segment;
 use crate::app::App;
 use crate::domain::sale::{State as SaleState, Status};
-use crate::sale_cache::Seen;
+use crate::sale_cache::{Failed, Seen};
 
 #[derive(Serialize)]
 struct View<'a> {
@@ -29,19 +30,23 @@ struct View<'a> {
     now: u64,
 }
 
-pub(super) async fn show(State(app): State<Arc<App>>, Path(sku): Path<String>, headers: HeaderMap) -> Answer {
+pub(super) async fn show(State(app): State<Arc<App>>, Segment(sku): Segment, headers: HeaderMap) -> Answer {
     let Ok(sku) = Sku::parse(&sku) else { return problem(Code::InvalidSku, &headers) };
-    match app.sales.get(&sku, app.now(), look_up(&app, &sku)).await {
+    match app.sales.get(&sku, &app.config.clock, look_up(&app, &sku)).await {
         Ok(Some(seen)) => Answer::ok(&view(&seen)),
         Ok(None) => problem(Code::SaleUnknown, &headers),
-        Err(error) => {
-            tracing::warn!(%sku, error = format!("{error:#}"), "a sale cannot be looked up");
-            problem(Problem::from(Code::SaleUnavailable).retry_after(Millis(1_000)), &headers)
-        }
+        Err(Failed) => problem(Problem::from(Code::SaleUnavailable).retry_after(Millis(1_000)), &headers),
     }
 }
 
-async fn look_up(app: &App, sku: &Sku) -> anyhow::Result<Option<Seen>> {
+async fn look_up(app: &App, sku: &Sku) -> Result<Option<Seen>, Failed> {
+    try_look_up(app, sku).await.map_err(|error| {
+        tracing::warn!(%sku, error = format!("{error:#}"), "a sale cannot be looked up");
+        Failed
+    })
+}
+
+async fn try_look_up(app: &App, sku: &Sku) -> anyhow::Result<Option<Seen>> {
     let Some(listed) = app.sql.sale(sku).await? else { return Ok(None) };
     let (now, stock) = app.redis.stock(&app.config.keyspace, sku).await?;
     let state = SaleState::of(&listed.sale, stock, now);

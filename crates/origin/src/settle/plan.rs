@@ -13,7 +13,7 @@ pub(crate) enum Fate {
     Before,
     /// Its operation has another order, with this id; its stock goes back.
     Duplicate(String),
-    /// Its operation is among the dead letters.
+    /// Its operation is among the dead letters; its stock goes back.
     Dead,
     /// The buyer has an order already; this one failed, and its stock goes back.
     SlotTaken,

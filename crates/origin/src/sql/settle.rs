@@ -71,9 +71,10 @@ impl Sql {
 /// The stock that goes back when an entry met this fate.
 fn restore(placed: &Placed, fate: &Fate) -> Option<Task> {
     match fate {
-        Fate::SlotTaken => Some(give_back(placed, status::FAILED.to_owned())),
+        // Of a dead letter's own order this is the task that it has already; of another order it is a new one.
+        Fate::SlotTaken | Fate::Dead => Some(give_back(placed, status::FAILED.to_owned())),
         Fate::Duplicate(first) => Some(give_back(placed, format!("{DUPLICATE_OF}{first}"))),
-        Fate::Settled | Fate::Before | Fate::Dead | Fate::Short => None,
+        Fate::Settled | Fate::Before | Fate::Short => None,
     }
 }
 

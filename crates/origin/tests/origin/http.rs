@@ -136,6 +136,7 @@ async fn a_sale_tells_its_state_to_everybody() {
     let unknown = origin.client.get("/v1/sales/none").await;
     assert_eq!((unknown.status, unknown.code()), (404, "sale_unknown".into()));
     assert_eq!(origin.client.get("/v1/sales/a%20b").await.code(), "invalid_sku");
+    assert_eq!(origin.client.get("/v1/sales/%ff").await.code(), "invalid_path");
 }
 
 #[tokio::test]

@@ -110,6 +110,47 @@ async fn r_pipeshub_3037_a_poison_entry_dies_alone_and_its_unit_goes_back_once()
 }
 
 #[tokio::test]
+async fn a_second_order_for_a_dead_operation_is_given_back() {
+    let shop = Shop::selling(50).await;
+    let origin = shop.origin().await;
+    let order = Order::by("1");
+    shop.sql
+        .run(&format!(
+            "INSERT INTO dead_letters VALUES ('{}', 0, '1-0', '0-01JDZV6Q8W3M5K9T2R4X7Y1C0B', '{{}}', 'x', 5, 1)",
+            order.op.id
+        ))
+        .await;
+    let id = origin.client.place(&order).await.order_id();
+    shop.settled().await;
+    until("its unit is back", || async { shop.stock().await == 50 }).await;
+    assert_eq!(origin.client.get_as("1", &format!("/v1/orders/{id}"), None).await.json()["status"], "failed");
+    shop.assert_whole(50).await;
+}
+
+#[tokio::test]
+async fn each_partition_is_settled_by_itself() {
+    let shop = Shop::new().await;
+    let skus: Vec<String> = (0..6).map(|n| format!("s{n}")).collect();
+    for sku in &skus {
+        let line = format!("sale create --sku {sku} --title T --price 1 --stock 5 --partitions 4");
+        assert!(shop.tool(&line).await.status.success());
+    }
+    let mut config = shop.config();
+    config.keyspace = sluice::script::keys::Keyspace::new("sl1", 4);
+    let origin = shop.origin_with(config).await;
+    for sku in &skus {
+        let id = origin.client.place(&Order { sku: sku.clone(), ..Order::by("1") }).await.order_id();
+        until("it is settled", || async {
+            let seen = origin.client.get_as("1", &format!("/v1/orders/{id}"), None).await.json();
+            seen["status"] == "pending_payment"
+        })
+        .await;
+        shop.sql.assert_ledger_is_whole(sku).await;
+    }
+    assert!(shop.sql.number("SELECT COUNT(*) FROM partitions WHERE seq > 0").await > 1);
+}
+
+#[tokio::test]
 async fn an_entry_that_nobody_can_read_is_a_dead_letter_and_holds_up_nothing() {
     let shop = Shop::selling(50).await;
     let origin = shop.origin().await;
