@@ -99,8 +99,8 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 
 /// Logs go to stderr, so that what a tool prints can be piped. `RUST_LOG` chooses other ones than `level`.
 fn log(json: bool, level: &str) {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,sea_orm_migration=warn"));
+    let filter = EnvFilter::try_from_default_env();
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("{level},sqlx=warn,sea_orm_migration=warn")));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if json {
         logs.json().init();
