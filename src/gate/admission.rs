@@ -1,8 +1,9 @@
 //! One call to Redis, and what its verdict leads to. The one place that holds the outage policy.
 
+use std::rc::Rc;
 use std::time::Duration;
 
-use sluice_upstash::{Fault, Transport};
+use sluice_upstash::{Arg, Fault, Transport};
 
 use super::ports::{Ports, Request};
 use super::who::Caller;
@@ -18,6 +19,7 @@ use crate::config::{IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Route};
 use crate::digest::Tag;
 use crate::model::{Cost, Millis, Partition};
 use crate::script::admit::{self, Call, Claiming};
+use crate::script::release::{self, Release};
 
 /// When a client may try again while Redis is away.
 const DEGRADED_RETRY: Millis = Millis(2_000);
@@ -54,7 +56,7 @@ impl Admitted<'_> {
 impl<T: Transport + 'static> Gate<T> {
     /// Asks Redis whether the request may pass.
     pub(super) async fn admit<P: Ports>(
-        &self,
+        self: &Rc<Self>,
         route: &Route,
         request: &Request,
         caller: &Caller,
@@ -80,7 +82,25 @@ impl<T: Transport + 'static> Gate<T> {
         }
         match self.ask(&call, ports).await {
             Ok((verdict, now)) => self.judge(verdict, now, route, &limits, &call),
-            Err(fault) => degraded(route, &fault, ports),
+            Err(fault) => {
+                if let (Some(claiming), Fault::Timeout | Fault::Unreachable(_)) = (call.claiming, &fault) {
+                    let (gate, world) = (Rc::clone(self), ports.clone());
+                    ports.background(async move { gate.forget(&claiming, &world).await });
+                }
+                degraded(route, &fault, ports)
+            }
+        }
+    }
+
+    /// Gives up the claim of a call that brought no answer: Redis may have run it, or may yet, and would keep the user
+    /// out for the lease although nothing was begun. The script is sent whole, because a Redis that is slow to say
+    /// that it does not know it would leave no time to send it again. Where this fails too, the lease ends by itself.
+    async fn forget<P: Ports>(&self, claiming: &Claiming, ports: &P) {
+        let mut args = vec![Arg::Str(release::SCRIPT.source()), Arg::Int(1), Arg::Str(&claiming.key)];
+        args.extend(release::args(&claiming.owner, Release::Forget));
+        let timeout = self.time_left(ports)();
+        if let Err(fault) = self.redis.call("EVAL", &args, timeout).await {
+            ports.log(&fault_line("claim", &fault));
         }
     }
 

@@ -82,6 +82,21 @@ async fn r_worldmonitor_8356_a_frozen_redis_costs_no_more_than_the_deadline() {
 }
 
 #[tokio::test]
+async fn an_order_that_redis_ran_after_its_client_had_given_up_is_free_again_long_before_its_lease_ends() {
+    for variant in Variant::ALL {
+        let scene = Scene::over(variant).await;
+        order(&scene).settled().await.is(202);
+        let call = order(&scene);
+        scene.stack.pause(Part::Redis).unwrap();
+        call.clone().send().await.is_refused(503, "degraded", "frozen");
+        scene.stack.resume(Part::Redis).unwrap();
+        // It polls for 10 s at most; the lease is 30 s.
+        call.settled().await.is(202);
+        assert_eq!(scene.origin.seen().len(), 2);
+    }
+}
+
+#[tokio::test]
 async fn a_killed_or_frozen_bridge_is_the_same() {
     let scene = Scene::start().await;
     scene.stack.pause(Part::Bridge).unwrap();

@@ -10,7 +10,7 @@ const ADMITTED: &str = "[0,1800000000100,\"\",500000,100000]";
 #[test]
 fn r_worldmonitor_8356_a_closed_route_is_closed_while_redis_is_away() {
     let stages = [
-        Stage::default().redis_fails(TransportFault::Timeout),
+        Stage::default().redis_fails(TransportFault::Timeout).redis("0"),
         Stage::default().redis_says(503, "busy"),
         Stage::default().redis_says(401, r#"{"error":"WRONGPASS"}"#),
         Stage::default().redis_says(400, r#"{"error":"ERR max requests limit exceeded"}"#),
@@ -50,8 +50,18 @@ fn a_call_that_broke_off_is_repeated_once_under_the_same_nonce() {
     assert_eq!(stage.play(order()).status, 202);
     assert_eq!(stage.asked.borrow()[0], stage.asked.borrow()[1]);
 
-    let stage = Stage::default().redis_fails(broken()).redis_fails(broken());
+    let stage = Stage::default().redis_fails(broken()).redis_fails(broken()).redis("0");
     assert_eq!(code(&stage.play(order())), "degraded");
+}
+
+#[test]
+fn the_claim_of_a_call_without_an_answer_is_given_up_for_nothing_was_begun_under_it() {
+    let stage = Stage::default().redis_fails(TransportFault::Timeout).redis("1");
+    assert_eq!(code(&stage.play(order())), "degraded");
+    let asked = stage.asked.borrow();
+    let (claim, owner) = (&asked[0][3], &asked[0][6]);
+    assert_eq!(stage.commands(), ["EVALSHA", "EVAL"]);
+    assert_eq!((&asked[1][3], &asked[1][4], &asked[1][5]), (claim, owner, &0.into()));
 }
 
 #[test]
