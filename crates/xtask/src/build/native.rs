@@ -12,7 +12,8 @@ pub const SERVICES: [&str; 2] = ["sluice-bridge", "sluice-origin"];
 /// When they do not compile.
 pub fn services() -> Result<()> {
     let mut cargo = command::cargo();
-    cargo.arg("build");
+    // xtask is named so that features are united as they were for xtask itself (see its Cargo.toml); it is built already.
+    cargo.args(["build", "--package", "xtask"]);
     for package in SERVICES {
         cargo.args(["--package", package]);
     }

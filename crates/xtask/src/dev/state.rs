@@ -48,14 +48,15 @@ impl State {
             Err(TryLockError::WouldBlock) => bail!(already(folder)),
             Err(TryLockError::Error(error)) => return Err(error).context("cannot lock .dev"),
         }
-        // Left by a `dev` that was killed.
+        // What an earlier `dev` left: its logs, and its stack.json if it was killed.
         remove(&folder.join("stack.json"))?;
+        remove(&folder.join("logs"))?;
         Ok(Self { folder: folder.to_path_buf(), _lock: lock })
     }
 
-    /// Drops Redis' file, the SQL database and the logs. The secrets stay.
+    /// Drops Redis' file and the SQL database. The secrets stay.
     pub(super) fn forget_data(&self) -> Result<()> {
-        for name in ["redis", "worker", "logs"] {
+        for name in ["redis", "worker"] {
             remove(&self.folder.join(name))?;
         }
         for suffix in ["", "-wal", "-shm", "-journal"] {
