@@ -105,3 +105,31 @@ async fn the_same_key_of_another_user_or_sale_is_another_operation() {
         scene.origin.only();
     }
 }
+
+#[tokio::test]
+async fn a_client_that_leaves_strands_nothing() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let opened = std::sync::Arc::clone(&gate);
+    let origin = Foreign::start(move |_| {
+        let gate = std::sync::Arc::clone(&gate);
+        async move {
+            gate.acquire().await.unwrap().forget();
+            answer(202, &[], "done")
+        }
+    });
+    let scene = Scene::of(origin.await).await;
+    let call = scene.edge.order("42", "demo", &scene.edge.token("42", "demo"));
+    let leaving = tokio::spawn(call.clone().send());
+    let deadline = xtask::clock::now() + std::time::Duration::from_secs(5);
+    while scene.origin.seen().is_empty() {
+        assert!(xtask::clock::now() < deadline, "the origin sees nothing");
+        tokio::time::sleep(xtask::clock::POLL).await;
+    }
+    leaving.abort();
+    assert!(leaving.await.unwrap_err().is_cancelled());
+    call.clone().send().await.is_refused(409, "in_progress", "the origin is at it");
+    opened.add_permits(1);
+    let again = call.settled().await;
+    assert_eq!((again.text().as_str(), again.header("idempotency-replayed")), ("done", Some("true")));
+    scene.origin.only();
+}
