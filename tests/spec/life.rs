@@ -91,7 +91,7 @@ fn an_order_that_is_admitted_reaches_the_origin_with_an_assertion_and_its_op_id(
     let assertion = Assertions::new(ASSERTIONS).unwrap().verify(&assertions[0], Millis(NOW)).unwrap();
     assert_eq!((assertion.sub.as_deref(), assertion.ip.as_deref()), (Some("42"), Some("1.2.3.4")));
     let op = assertion.op.unwrap();
-    assert_eq!(header("idempotency-key"), [op.id.clone()]);
+    assert_eq!(header("idempotency-key"), std::slice::from_ref(&op.id));
     assert_eq!(op.not_after, 1_800_000_000_100 + 5_000, "Redis' time and the forwarding deadline");
     assert_eq!(op.claim, format!("sl1:{{p0}}:claim:{}", op.id));
 }

@@ -1,5 +1,13 @@
 //! What must hold, without any service: the whole life of a request over stand-ins for Redis, origin and clock.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking; the allowances in .clippy.toml reach test functions, not their helpers"
+)]
+
 mod life;
 mod outage;
 mod stage;
