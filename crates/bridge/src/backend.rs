@@ -1,21 +1,31 @@
-//! The one connection to Redis that all clients share: kept up, bounded in time, never trusted after it failed.
+//! Redis, however many servers it is: commands in, replies out, in bounded time.
 //!
-//! Nothing is sent twice: when the connection breaks, what was under way is answered with an error that says so.
-//! A reply that comes too late belongs to a request that nobody waits for any more, and is dropped.
+//! Nothing is sent twice unless Redis said that it did not run it: when a connection breaks, what was under way
+//! is answered with an error that says so. A reply that comes too late belongs to a request that nobody waits for
+//! any more, and is dropped.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{Cmd, Pipeline, Value};
-use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
+use bytes::Bytes;
 
+use crate::catalog::Catalog;
+use crate::config::{Kind, Target};
 use crate::request::Command;
 
+mod cluster;
 mod connect;
+mod link;
+mod node;
+mod slots;
+mod socket;
+mod stream;
 
-pub(crate) use connect::keep_connected;
+use cluster::Cluster;
+use node::Node;
+
+pub use stream::Stream;
 
 /// Why there is no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -31,126 +41,104 @@ pub enum Unavailable {
     TimedOut,
 }
 
-/// Whether Redis can be asked at this moment.
-#[derive(Clone)]
-pub(crate) enum State {
-    /// The first attempt since the start, or since the connection was lost, is under way.
-    Connecting,
-    /// Commands can be sent.
-    Up(Live),
-    /// The last attempt failed; the next one is under way.
-    Down,
-}
-
-/// A working connection.
-#[derive(Clone)]
-pub(crate) struct Live {
-    connection: MultiplexedConnection,
-    /// Redis' refusal of MULTI and EXEC, if the user's permissions do not include them. Sending MULTI
-    /// nevertheless would run the commands one by one.
-    no_transactions: Option<Arc<Value>>,
-    /// Told when a reply did not come in time, so that the connection is tried and, if dead, replaced.
-    suspect: Arc<Notify>,
-}
-
-/// Sends commands to Redis.
-#[derive(Clone)]
-pub struct Backend {
-    state: watch::Receiver<State>,
-    connect_timeout: Duration,
-    command_timeout: Duration,
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// One attempt to reach Redis.
+    pub connect: Duration,
+    /// A reply.
+    pub command: Duration,
 }
 
 /// What became of a transaction.
 #[derive(Debug)]
 pub enum Transaction {
-    /// It ran; one reply for each command.
-    Ran(Vec<Value>),
+    /// It ran; one reply for each command, one after the other.
+    Ran(Bytes),
     /// It did not run; the error that Redis gave, and whether it was given to a command while queueing.
     Discarded {
         /// Redis' error.
-        error: Value,
+        error: Vec<u8>,
         /// Whether a command was refused while queueing, which EXEC then only repeats in general words.
         queueing: bool,
     },
 }
 
+/// Sends commands to Redis.
+#[derive(Clone)]
+pub struct Backend {
+    shape: Shape,
+    target: Arc<Target>,
+    times: Times,
+    connects: Arc<AtomicU64>,
+}
+
+#[derive(Clone)]
+enum Shape {
+    One(Node),
+    Cluster(Arc<Cluster>),
+}
+
 impl Backend {
-    pub(crate) fn new(state: watch::Receiver<State>, connect_timeout: Duration, command_timeout: Duration) -> Self {
-        Self { state, connect_timeout, command_timeout }
+    /// Begins to connect. Redis need not be up.
+    pub fn start(target: Target, times: Times) -> Self {
+        let target = Arc::new(target);
+        let connects = Arc::new(AtomicU64::new(0));
+        let shape = match &target.kind {
+            Kind::Cluster(seeds) => {
+                Shape::Cluster(Cluster::start(seeds.clone(), Arc::clone(&target), times, Arc::clone(&connects)))
+            }
+            _ => Shape::One(Node::start(Arc::clone(&target), None, times, Arc::clone(&connects))),
+        };
+        Self { shape, target, times, connects }
     }
 
     /// Whether Redis answered when it was last tried.
     pub fn is_up(&self) -> bool {
-        matches!(*self.state.borrow(), State::Up(_))
+        match &self.shape {
+            Shape::One(node) => node.is_up(),
+            Shape::Cluster(cluster) => cluster.is_up(),
+        }
     }
 
-    /// Sends commands in order and gives their replies, errors among them.
-    pub async fn run(&self, commands: &[Command]) -> Result<Vec<Value>, Unavailable> {
-        let mut pipeline = Pipeline::with_capacity(commands.len());
-        commands.iter().for_each(|command| add(&mut pipeline, command));
-        self.send(&self.live().await?, &pipeline).await
+    /// Changes when a connection was made anew: what was loaded into Redis may be gone. Waits for the connection.
+    pub async fn generation(&self) -> Result<u64, Unavailable> {
+        if let Shape::One(node) = &self.shape {
+            node.live().await?;
+        }
+        Ok(self.connects.load(Ordering::Acquire))
+    }
+
+    /// What Redis says about its commands.
+    pub async fn catalog(&self) -> Result<Arc<Catalog>, Unavailable> {
+        match &self.shape {
+            Shape::One(node) => Ok(node.live().await?.catalog),
+            Shape::Cluster(cluster) => cluster.catalog().await,
+        }
+    }
+
+    /// Sends commands in order and gives their replies, errors among them, one after the other.
+    pub async fn run(&self, commands: &[Command]) -> Result<Bytes, Unavailable> {
+        match &self.shape {
+            Shape::One(node) => node.run(commands).await,
+            Shape::Cluster(cluster) => cluster.run(commands).await,
+        }
     }
 
     /// Sends MULTI, the commands and EXEC in one piece, so that no other client's command comes between.
     pub async fn transaction(&self, commands: &[Command]) -> Result<Transaction, Unavailable> {
-        let live = self.live().await?;
-        if let Some(refusal) = &live.no_transactions {
-            return Ok(Transaction::Discarded { error: Value::clone(refusal), queueing: false });
-        }
-        let mut pipeline = Pipeline::with_capacity(commands.len() + 2);
-        pipeline.cmd("MULTI");
-        commands.iter().for_each(|command| add(&mut pipeline, command));
-        pipeline.cmd("EXEC");
-        outcome(self.send(&live, &pipeline).await?)
-    }
-
-    async fn send(&self, live: &Live, pipeline: &Pipeline) -> Result<Vec<Value>, Unavailable> {
-        let mut connection = live.connection.clone();
-        let replies = connection.req_packed_commands(pipeline, 0, pipeline.len());
-        match timeout(self.command_timeout, replies).await {
-            Ok(Ok(replies)) if replies.len() == pipeline.len() => Ok(replies),
-            Ok(_) => Err(Unavailable::Lost),
-            Err(_) => {
-                live.suspect.notify_one();
-                Err(Unavailable::TimedOut)
-            }
+        match &self.shape {
+            Shape::One(node) => node.transaction(commands).await,
+            Shape::Cluster(cluster) => cluster.transaction(commands).await,
         }
     }
 
-    /// The connection; waits for the first attempt to make one, but not for a Redis that is known to be down.
-    async fn live(&self) -> Result<Live, Unavailable> {
-        if let State::Up(live) = &*self.state.borrow() {
-            return Ok(live.clone());
-        }
-        let mut state = self.state.clone();
-        let settled = state.wait_for(|state| !matches!(state, State::Connecting));
-        match timeout(self.connect_timeout, settled).await {
-            Ok(Ok(state)) => match &*state {
-                State::Up(live) => Ok(live.clone()),
-                _ => Err(Unavailable::Down),
-            },
-            _ => Err(Unavailable::Down),
-        }
-    }
-}
-
-fn add(pipeline: &mut Pipeline, command: &Command) {
-    let mut cmd = Cmd::new();
-    for part in command.parts() {
-        cmd.arg(part.as_slice());
-    }
-    pipeline.add_command(cmd);
-}
-
-fn outcome(mut replies: Vec<Value>) -> Result<Transaction, Unavailable> {
-    match replies.pop() {
-        Some(Value::Array(results)) => Ok(Transaction::Ran(results)),
-        Some(exec) => {
-            let refused = replies.into_iter().find(|reply| matches!(reply, Value::ServerError(_)));
-            let queueing = refused.is_some();
-            Ok(Transaction::Discarded { error: refused.unwrap_or(exec), queueing })
-        }
-        None => Err(Unavailable::Lost),
+    /// A connection of its own for a command whose replies never end.
+    pub async fn stream(&self, command: &Command) -> Result<Stream, Unavailable> {
+        let address = match &self.shape {
+            Shape::One(_) => None,
+            Shape::Cluster(cluster) => Some(cluster.any_address().ok_or(Unavailable::Down)?),
+        };
+        Stream::open(&self.target, address, self.times.connect, command).await
     }
 }

@@ -1,13 +1,15 @@
 //! What may not pass: the connection to Redis is shared, so a command that waits, or that changes what the
 //! connection is, would be felt by every other client.
 
+use bytes::Bytes;
+
 use crate::request::Command;
 
 const BLOCKS: &str = "it waits, and the connection to Redis is shared by all clients";
 const CONNECTION: &str = "it changes the state of the connection to Redis, which is shared by all clients";
 const TRANSACTION: &str = "send the commands of a transaction together to /multi-exec";
 const WATCHES: &str = "watching needs a connection of one's own; use a script instead";
-const STREAMS: &str = "its reply never ends, and the connection to Redis is shared by all clients";
+const STREAMS: &str = "its reply never ends: ask for it in the address, alone, as in /subscribe/channel or /monitor";
 const SERVER: &str = "it acts on the server itself; use redis-cli there";
 
 /// The error for a command that may not pass, or `None` for one that may.
@@ -17,7 +19,7 @@ pub fn refuse(command: &Command) -> Option<String> {
         .map(|why| format!("ERR {} is not available over REST: {why}", String::from_utf8_lossy(&name)))
 }
 
-fn reason(name: &[u8], arguments: &[Vec<u8>]) -> Option<&'static str> {
+fn reason(name: &[u8], arguments: &[Bytes]) -> Option<&'static str> {
     match name {
         b"BLPOP" | b"BRPOP" | b"BLMOVE" | b"BLMPOP" | b"BRPOPLPUSH" | b"BZPOPMIN" | b"BZPOPMAX" | b"BZMPOP"
         | b"WAIT" | b"WAITAOF" | b"MIGRATE" => Some(BLOCKS),
@@ -36,18 +38,18 @@ fn reason(name: &[u8], arguments: &[Vec<u8>]) -> Option<&'static str> {
     }
 }
 
-fn subcommand(arguments: &[Vec<u8>]) -> &[u8] {
-    arguments.first().map(Vec::as_slice).unwrap_or_default()
+fn subcommand(arguments: &[Bytes]) -> &[u8] {
+    arguments.first().map(|word| &**word).unwrap_or_default()
 }
 
 /// The `CLIENT` subcommands that change nothing.
-fn only_looks(arguments: &[Vec<u8>]) -> bool {
+fn only_looks(arguments: &[Bytes]) -> bool {
     let subcommand = subcommand(arguments).to_ascii_uppercase();
     matches!(subcommand.as_slice(), b"" | b"ID" | b"INFO" | b"LIST" | b"GETNAME" | b"HELP")
 }
 
 /// Whether `XREAD` or `XREADGROUP` has `BLOCK` as an option, and not as the name of a group, consumer or stream.
-fn blocks(arguments: &[Vec<u8>]) -> bool {
+fn blocks(arguments: &[Bytes]) -> bool {
     let mut rest = arguments;
     while let Some(word) = rest.first() {
         let width = match word.to_ascii_uppercase().as_slice() {
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     fn refused(words: &str) -> bool {
-        let parts = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+        let parts = words.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
         refuse(&Command::new(parts).unwrap()).is_some()
     }
 
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_error_says_why() {
-        let command = Command::new(vec![b"blpop".to_vec()]).unwrap();
+        let command = Command::new(vec![Bytes::from_static(b"blpop")]).unwrap();
         assert_eq!(
             refuse(&command).unwrap(),
             "ERR BLPOP is not available over REST: it waits, and the connection to Redis is shared by all clients"

@@ -1,11 +1,12 @@
 //! From bytes to commands: JSON bodies and path-style addresses.
 
+use bytes::Bytes;
 use percent_encoding::percent_decode;
 use serde_json::value::RawValue;
 
 /// One Redis command: its name and arguments. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command(Vec<Vec<u8>>);
+pub struct Command(Vec<Bytes>);
 
 /// What a client asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,6 +17,21 @@ pub enum Request {
     Pipeline(Vec<Command>),
     /// Commands that run with nobody else's in between, or not at all.
     Transaction(Vec<Command>),
+}
+
+impl Request {
+    /// How many commands it holds.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Single(_) => 1,
+            Self::Pipeline(commands) | Self::Transaction(commands) => commands.len(),
+        }
+    }
+
+    /// Whether it holds none, which parsing refuses.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// Why a request is not understood. The text never holds the client's data.
@@ -44,8 +60,13 @@ pub enum BadRequest {
 
 impl Command {
     /// A command from its parts; `None` without a name.
-    pub fn new(parts: Vec<Vec<u8>>) -> Option<Self> {
+    pub fn new(parts: Vec<Bytes>) -> Option<Self> {
         parts.first().is_some_and(|name| !name.is_empty()).then_some(Self(parts))
+    }
+
+    /// A command of the bridge's own.
+    pub(crate) fn of<const N: usize>(parts: [&'static str; N]) -> Self {
+        Self(parts.iter().map(|part| Bytes::from_static(part.as_bytes())).collect())
     }
 
     /// The name in upper case.
@@ -53,65 +74,75 @@ impl Command {
         self.0.first().map(|name| name.to_ascii_uppercase()).unwrap_or_default()
     }
 
+    /// Another name for the same arguments.
+    pub fn rename(&mut self, name: &'static str) {
+        if let Some(first) = self.0.first_mut() {
+            *first = Bytes::from_static(name.as_bytes());
+        }
+    }
+
     /// Everything after the name.
-    pub fn arguments(&self) -> &[Vec<u8>] {
+    pub fn arguments(&self) -> &[Bytes] {
         self.0.get(1..).unwrap_or_default()
     }
 
     /// Everything after the name, to be changed.
-    pub fn arguments_mut(&mut self) -> &mut [Vec<u8>] {
+    pub fn arguments_mut(&mut self) -> &mut [Bytes] {
         self.0.get_mut(1..).unwrap_or_default()
     }
 
     /// Name and arguments.
-    pub fn parts(&self) -> &[Vec<u8>] {
+    pub fn parts(&self) -> &[Bytes] {
         &self.0
     }
 }
 
 /// A body that is one command: `["SET","k",1]`.
-pub fn single(body: &[u8]) -> Result<Command, BadRequest> {
-    command(serde_json::from_slice(body).map_err(|error| json("arguments", &error))?)
+pub fn single(body: &Bytes) -> Result<Command, BadRequest> {
+    command(body, serde_json::from_slice(body).map_err(|error| json("arguments", &error))?)
 }
 
 /// A body that is a list of commands: `[["SET","k",1],["GET","k"]]`.
-pub fn list(body: &[u8]) -> Result<Vec<Command>, BadRequest> {
+pub fn list(body: &Bytes) -> Result<Vec<Command>, BadRequest> {
     let commands: Vec<Vec<&RawValue>> = serde_json::from_slice(body).map_err(|error| json("commands", &error))?;
     if commands.is_empty() {
         return Err(BadRequest::EmptyPipeline);
     }
-    commands.into_iter().map(command).collect()
+    commands.into_iter().map(|parts| command(body, parts)).collect()
 }
 
 fn json(expected: &'static str, error: &serde_json::Error) -> BadRequest {
     BadRequest::Json { expected, line: error.line(), column: error.column() }
 }
 
-fn command(parts: Vec<&RawValue>) -> Result<Command, BadRequest> {
-    let parts = parts.into_iter().map(argument).collect::<Result<_, _>>()?;
+fn command(body: &Bytes, parts: Vec<&RawValue>) -> Result<Command, BadRequest> {
+    let parts = parts.into_iter().map(|raw| argument(body, raw)).collect::<Result<_, _>>()?;
     Command::new(parts).ok_or(BadRequest::Empty)
 }
 
-/// Strings lose their quotes; numbers, booleans and null travel as they were written, so no digit is lost.
-fn argument(raw: &RawValue) -> Result<Vec<u8>, BadRequest> {
+/// Strings lose their quotes; numbers, booleans and null travel as they were written, so no digit is lost. What
+/// has no escapes is a slice of the body.
+fn argument(body: &Bytes, raw: &RawValue) -> Result<Bytes, BadRequest> {
     let text = raw.get();
     match text.as_bytes().first() {
-        Some(b'"') => {
-            serde_json::from_str::<String>(text).map(String::into_bytes).map_err(|error| json("arguments", &error))
+        Some(b'"') if !text.contains('\\') => {
+            let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
+            Ok(body.slice_ref(inner.as_bytes()))
         }
+        Some(b'"') => serde_json::from_str::<String>(text).map(Bytes::from).map_err(|error| json("arguments", &error)),
         Some(b'[' | b'{') | None => Err(BadRequest::Nested),
-        Some(_) => Ok(text.as_bytes().to_vec()),
+        Some(_) => Ok(body.slice_ref(text.as_bytes())),
     }
 }
 
 /// A command in the address: `/set/key/value?EX=100`, with the body, if any, as the last argument before the query.
-pub fn path_style(path: &str, query: &Query, body: Option<&[u8]>) -> Result<Command, BadRequest> {
+pub fn path_style(path: &str, query: &Query, body: Option<&Bytes>) -> Result<Command, BadRequest> {
     let path = path.strip_prefix('/').unwrap_or(path);
     if path.is_empty() {
         return Err(BadRequest::Empty);
     }
-    let segments = path.split('/').map(|segment| percent_decode(segment.as_bytes()).collect());
-    let body = body.filter(|body| !body.is_empty()).map(<[u8]>::to_vec);
+    let segments = path.split('/').map(|segment| percent_decode(segment.as_bytes()).collect::<Vec<u8>>().into());
+    let body = body.filter(|body| !body.is_empty()).cloned();
     let parts = segments.chain(body).chain(query.arguments.iter().cloned()).collect();
     Command::new(parts).ok_or(BadRequest::Empty)
 }
@@ -120,9 +151,9 @@ pub fn path_style(path: &str, query: &Query, body: Option<&[u8]>) -> Result<Comm
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// The value of `_token`, if there is one.
-    pub token: Option<Vec<u8>>,
+    pub token: Option<Bytes>,
     /// All other names and values, in order; a bare name has no value.
-    pub arguments: Vec<Vec<u8>>,
+    pub arguments: Vec<Bytes>,
 }
 
 impl Query {
@@ -134,7 +165,7 @@ impl Query {
                 Some((name, value)) => (form_decode(name), Some(form_decode(value))),
                 None => (form_decode(pair), None),
             };
-            if name == b"_token" {
+            if name == b"_token"[..] {
                 parsed.token = value;
             } else {
                 parsed.arguments.push(name);
@@ -145,13 +176,21 @@ impl Query {
     }
 }
 
-fn form_decode(text: &str) -> Vec<u8> {
-    percent_decode(text.replace('+', " ").as_bytes()).collect()
+fn form_decode(text: &str) -> Bytes {
+    percent_decode(text.replace('+', " ").as_bytes()).collect::<Vec<u8>>().into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn single(body: &[u8]) -> Result<Command, BadRequest> {
+        super::single(&Bytes::copy_from_slice(body))
+    }
+
+    fn list(body: &[u8]) -> Result<Vec<Command>, BadRequest> {
+        super::list(&Bytes::copy_from_slice(body))
+    }
 
     fn parts(command: &Command) -> Vec<&str> {
         command.parts().iter().map(|part| str::from_utf8(part).unwrap()).collect()
@@ -195,16 +234,16 @@ mod tests {
     #[test]
     fn a_raw_body_comes_before_the_query() {
         let query = Query::parse("EX=1");
-        let command = path_style("/set/k", &query, Some(b"{\"a\": 1}")).unwrap();
+        let command = path_style("/set/k", &query, Some(&Bytes::from_static(b"{\"a\": 1}"))).unwrap();
         assert_eq!(parts(&command), ["set", "k", "{\"a\": 1}", "EX", "1"]);
-        let command = path_style("/get/k", &Query::default(), Some(b"")).unwrap();
+        let command = path_style("/get/k", &Query::default(), Some(&Bytes::new())).unwrap();
         assert_eq!(parts(&command), ["get", "k"]);
     }
 
     #[test]
     fn bytes_that_are_no_text_pass_in_a_path() {
         let command = path_style("/get/%ff%00", &Query::default(), None).unwrap();
-        assert_eq!(command.arguments(), [b"\xff\0".to_vec()]);
+        assert_eq!(command.arguments(), [Bytes::from_static(b"\xff\0")]);
         assert_eq!(path_style("/", &Query::default(), None), Err(BadRequest::Empty));
         assert_eq!(path_style("//get", &Query::default(), None), Err(BadRequest::Empty));
     }

@@ -1,134 +1,84 @@
-//! Keeps one connection to Redis: makes it, watches it, replaces it.
+//! How a connection is made: which server, and whether it is ready.
 
-use std::sync::Arc;
-use std::time::Duration;
+use bytes::Bytes;
 
-use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, ConnectionAddr, Pipeline, Value, cmd};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
-use tracing::{info, warn};
+use super::socket::{self, Socket};
+use crate::catalog::Catalog;
+use crate::config::{Address, Kind, Target};
+use crate::resp::{self, Tree};
 
-use super::{Live, State};
-use crate::config::Config;
-use crate::reply::error_text;
-use crate::wire::Folding;
-
-/// The pause between two attempts. Short: Redis should be used again well within a second of its return.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// Requests that may wait for the task that writes to Redis.
-const QUEUE: usize = 1024;
-
-/// The task that writes requests and reads replies. Dropping it fails whatever is under way.
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// A connection that is ready, and what was learnt while making it.
+pub(super) struct Ready {
+    pub(super) socket: Box<dyn Socket>,
+    pub(super) catalog: Catalog,
+    /// Redis' refusal of MULTI or EXEC, if the user's permissions do not include them.
+    pub(super) no_transactions: Option<Bytes>,
 }
 
-/// Runs until nobody reads the state any more.
-pub(crate) async fn keep_connected(config: Config, state: watch::Sender<State>) {
-    tokio::select! {
-        () = state.closed() => {}
-        () = reconnect_for_ever(&config, &state) => {}
-    }
-}
-
-async fn reconnect_for_ever(config: &Config, state: &watch::Sender<State>) {
-    let address = config.redis_address();
-    let mut told = String::new();
-    loop {
-        let attempt = timeout(config.connect_timeout, connect(config)).await;
-        match attempt.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
-            Ok((live, driver)) => {
-                info!(redis = %address, "redis is up");
-                told.clear();
-                state.send_replace(State::Up(live.clone()));
-                let why = until_lost(&live, driver, config.command_timeout).await;
-                state.send_replace(State::Connecting);
-                warn!(redis = %address, "{why}");
-            }
-            Err(reason) => {
-                state.send_replace(State::Down);
-                if reason != told {
-                    warn!(redis = %address, %reason, "redis is not reachable; requests get 503 until it is");
-                    told = reason;
-                }
-            }
+/// Opens a connection to `address`, or else to where the target says, and says who we are.
+pub(super) async fn open(target: &Target, address: Option<&Address>) -> Result<Box<dyn Socket>, String> {
+    let mut socket = match (address, &target.kind) {
+        (Some(address), _) | (None, Kind::Single(address)) => socket::open(address, target.tls.as_ref()).await?,
+        (None, Kind::Sentinel { sentinels, master }) => {
+            let address = master_of(target, sentinels, master).await?;
+            let mut socket = socket::open(&address, target.tls.as_ref()).await?;
+            socket::greet(&mut socket, &target.login).await?;
+            let role = socket::ask(&mut socket, &["ROLE"]).await?;
+            // Sentinels may still name the old master for a moment.
+            return match Tree::read(&mut &*role).and_then(|role| role.items().first().map(Tree::text)) {
+                Some(b"master") => Ok(socket),
+                _ => Err(format!("{address} is not a master (yet)")),
+            };
         }
-        sleep(PAUSE).await;
-    }
+        (None, Kind::Cluster(_)) => return Err("a cluster has no one address".to_owned()),
+    };
+    socket::greet(&mut socket, &target.login).await?;
+    Ok(socket)
 }
 
-async fn until_lost(live: &Live, mut driver: Driver, command_timeout: Duration) -> &'static str {
-    tokio::select! {
-        _ = &mut driver.0 => "redis closed the connection",
-        () = until_mute(live, command_timeout) => "redis does not answer; the connection is given up",
+/// Opens a connection and learns what the server can do.
+pub(super) async fn prepare(target: &Target, address: Option<&Address>) -> Result<Ready, String> {
+    let mut socket = open(target, address).await?;
+    let pong = socket::ask_any(&mut socket, &["PING"]).await?;
+    match resp::error(&pong) {
+        Some(text) if !text.starts_with(b"NOPERM") && !text.starts_with(b"MISCONF") => {
+            return Err(String::from_utf8_lossy(text).into_owned());
+        }
+        _ => {}
     }
-}
-
-/// Ends when a reply did not come in time and a PING after it does not either: the peer may be gone without a word.
-async fn until_mute(live: &Live, command_timeout: Duration) {
-    loop {
-        live.suspect.notified().await;
-        let mut connection = live.connection.clone();
-        let ping = cmd("PING");
-        if !matches!(timeout(command_timeout, connection.req_packed_command(&ping)).await, Ok(Ok(_))) {
-            return;
+    let mut no_transactions = None;
+    for word in ["MULTI", "EXEC"] {
+        let reply = socket::ask_any(&mut socket, &[word]).await?;
+        if let Some(refusal) = resp::error(&reply) {
+            no_transactions.get_or_insert(Bytes::copy_from_slice(refusal));
         }
     }
+    let commands = socket::ask_any(&mut socket, &["COMMAND"]).await?;
+    Ok(Ready { socket, catalog: Catalog::read(&commands), no_transactions })
 }
 
-async fn connect(config: &Config) -> Result<(Live, Driver), String> {
-    let socket = Folding::new(open(config.redis.addr()).await?);
-    // The bridge has its own deadlines, so that it knows which of them passed.
-    let settings = AsyncConnectionConfig::new()
-        .set_response_timeout(None)
-        .set_connection_timeout(None)
-        .set_pipeline_buffer_size(QUEUE);
-    let (mut connection, driver) =
-        MultiplexedConnection::new_with_config(config.redis.redis_settings(), socket, settings)
-            .await
-            .map_err(|error| error.to_string())?;
-    let driver = Driver(tokio::spawn(driver));
-    let no_transactions = probe(&mut connection).await?.map(Arc::new);
-    Ok((Live { connection, no_transactions, suspect: Arc::new(Notify::new()) }, driver))
-}
-
-/// Asks Redis whether it is ready, and whether it takes transactions: its refusal is returned.
-async fn probe(connection: &mut MultiplexedConnection) -> Result<Option<Value>, String> {
-    let mut pipeline = Pipeline::new();
-    pipeline.cmd("PING").cmd("MULTI").cmd("EXEC");
-    let replies = connection.req_packed_commands(&pipeline, 0, 3).await.map_err(|error| error.to_string())?;
-    let mut replies = replies.into_iter();
-    match replies.next() {
-        Some(Value::ServerError(error)) if !matches!(error.code(), "NOPERM" | "MISCONF") => {
-            return Err(error_text(&error));
+/// Asks the sentinels, one after the other, where the master is.
+async fn master_of(target: &Target, sentinels: &[Address], master: &str) -> Result<Address, String> {
+    let mut why = "no sentinel is named".to_owned();
+    for sentinel in sentinels {
+        match ask_sentinel(target, sentinel, master).await {
+            Ok(address) => return Ok(address),
+            Err(reason) => why = format!("sentinel {sentinel}: {reason}"),
         }
-        Some(_) => {}
-        None => return Err("no reply to PING".to_owned()),
     }
-    Ok(replies.find(|reply| matches!(reply, Value::ServerError(_))))
+    Err(why)
 }
 
-/// A socket of any kind.
-trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
-
-async fn open(address: &ConnectionAddr) -> Result<Box<dyn Socket>, String> {
-    match address {
-        ConnectionAddr::Tcp(host, port) => {
-            let socket = TcpStream::connect((host.as_str(), *port)).await.map_err(|error| error.to_string())?;
-            socket.set_nodelay(true).map_err(|error| error.to_string())?;
-            Ok(Box::new(socket))
+async fn ask_sentinel(target: &Target, sentinel: &Address, master: &str) -> Result<Address, String> {
+    let mut socket = socket::open(sentinel, target.tls.as_ref()).await?;
+    socket::greet(&mut socket, &target.sentinel_login).await?;
+    let reply = socket::ask(&mut socket, &["SENTINEL", "get-master-addr-by-name", master]).await?;
+    let reply = Tree::read(&mut &*reply).ok_or("no reply")?;
+    match reply.items() {
+        [host, port] => {
+            let port = port.integer().and_then(|port| u16::try_from(port).ok()).ok_or("no port")?;
+            Ok(Address::Tcp(String::from_utf8_lossy(host.text()).into_owned(), port))
         }
-        ConnectionAddr::Unix(path) => Ok(Box::new(UnixStream::connect(path).await.map_err(|error| error.to_string())?)),
-        _ => Err("this kind of address is not supported".to_owned()),
+        _ => Err(format!("it knows no master called {master}")),
     }
 }

@@ -1,9 +1,11 @@
 //! The key-locking line and the SHA1 that its author knows.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 
-use crate::support::{Bridge, Redis};
+use crate::support::{Bridge, Redis, until};
 
 const SCRIPT: &str = "#!lua flags=allow-key-locking\nreturn redis.call('INCR', KEYS[1])";
 const NOSCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
@@ -17,16 +19,43 @@ fn body(parts: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_client_that_falls_back_to_eval_works_through_script_flush() {
+async fn a_client_that_falls_back_to_eval_is_known_from_then_on() {
+    let mut redis = Redis::start().await;
+    let bridge = Bridge::before(&redis).await;
+    let evalsha = body(&["EVALSHA", &sha(SCRIPT), "1", "n"]);
+    assert_eq!(bridge.error(&evalsha).await, NOSCRIPT);
+    assert_eq!(bridge.command(&body(&["EVAL", SCRIPT, "1", "n"])).await, json!(1));
+    bridge.command(r#"["SCRIPT","FLUSH"]"#).await;
+    assert_eq!(bridge.command(&evalsha).await, json!(2));
+    let pipeline = format!("[{evalsha},[\"INCR\",\"n\"],{evalsha}]");
+    for (round, path) in ["/pipeline", "/multi-exec"].into_iter().enumerate() {
+        bridge.command(r#"["SCRIPT","FLUSH"]"#).await;
+        let (status, text) = bridge.post(path, &pipeline).await;
+        let n = round * 3;
+        assert_eq!((status, text), (200, json!([{"result": n + 3}, {"result": n + 4}, {"result": n + 5}]).to_string()));
+    }
+    redis.kill();
+    redis.resume().await;
+    until(Duration::from_secs(5), "redis is used again", || async {
+        bridge.post("/pipeline", &pipeline).await.0 == 200
+    })
+    .await;
+    assert_eq!(bridge.command(&evalsha).await, json!(12));
+}
+
+/// A flush that did not come through the bridge is noticed at the latest by the second batch.
+#[tokio::test]
+async fn somebody_elses_flush_costs_one_batch_at_most() {
     let redis = Redis::start().await;
     let bridge = Bridge::before(&redis).await;
     let evalsha = body(&["EVALSHA", &sha(SCRIPT), "1", "n"]);
-    for round in 0..3 {
-        assert_eq!(bridge.error(&evalsha).await, NOSCRIPT);
-        assert_eq!(bridge.command(&body(&["EVAL", SCRIPT, "1", "n"])).await, json!(round * 2 + 1));
-        assert_eq!(bridge.command(&evalsha).await, json!(round * 2 + 2));
-        bridge.command(r#"["SCRIPT","FLUSH"]"#).await;
-    }
+    bridge.command(&body(&["EVAL", SCRIPT, "1", "n"])).await;
+    assert_eq!(bridge.post("/pipeline", &format!("[{evalsha}]")).await.1, r#"[{"result":2}]"#);
+    redis.cli(&["SCRIPT", "FLUSH"]).await;
+    bridge.post("/pipeline", &format!("[{evalsha}]")).await;
+    assert_eq!(bridge.post("/pipeline", &format!("[{evalsha}]")).await.1, r#"[{"result":3}]"#);
+    redis.cli(&["SCRIPT", "FLUSH"]).await;
+    assert_eq!(bridge.command(&evalsha).await, json!(4));
 }
 
 #[tokio::test]
@@ -49,8 +78,8 @@ async fn the_line_is_understood_inside_pipelines_and_transactions() {
     let redis = Redis::start().await;
     let bridge = Bridge::before(&redis).await;
     let original = sha(SCRIPT);
-    for path in ["/pipeline", "/multi-exec"] {
-        bridge.command(r#"["FLUSHALL"]"#).await;
+    for (first, path) in [(json!({"error": NOSCRIPT}), "/pipeline"), (json!({"result": 3}), "/multi-exec")] {
+        let n = first["result"].as_i64().unwrap_or_default();
         bridge.command(r#"["SCRIPT","FLUSH"]"#).await;
         let commands = json!([
             ["EVALSHA", original, 1, "n"],
@@ -64,7 +93,7 @@ async fn the_line_is_understood_inside_pipelines_and_transactions() {
         assert_eq!(
             serde_json::from_str::<Value>(&text).unwrap(),
             json!([
-                {"error": NOSCRIPT}, {"result": 1}, {"result": 2}, {"result": original}, {"result": [1]},
+                first, {"result": n + 1}, {"result": n + 2}, {"result": original}, {"result": [1]},
             ])
         );
     }
@@ -79,7 +108,7 @@ async fn other_flags_keep_their_meaning_and_lines_their_numbers() {
     assert!(error.contains("Write commands are not allowed from read-only scripts"), "{error}");
     let fails = "#!lua flags=allow-key-locking\n\nerror('here')";
     let error = bridge.error(&body(&["EVAL", fails, "0"])).await;
-    assert!(error.contains("user_script:3: here"), "{error}");
+    assert!(error.contains("user_script:3: here") && error.contains(&sha(fails)), "{error}");
     let unknown = "#!lua flags=allow-key-locking,no-such-flag\nreturn 1";
     let error = bridge.error(&body(&["EVAL", unknown, "0"])).await;
     assert_eq!(error, "ERR Unexpected flag in script shebang: no-such-flag");

@@ -102,6 +102,13 @@ impl Redis {
         self.process = Some(child);
     }
 
+    /// Asks the server itself, past the bridge.
+    pub async fn cli(&self, words: &[&str]) -> redis::Value {
+        let client = redis::Client::open(self.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await.unwrap()
+    }
+
     /// Sends a signal to the server.
     pub fn signal(&self, signal: Signal) {
         send_signal(self.process.as_ref().unwrap().id(), signal);

@@ -1,0 +1,89 @@
+-- Checks what a script does before Redis does it. It stands in front of the script on the script's first line, so
+-- that line numbers hold, and hides what leads around it. @NAMES@ are filled in by guard.rs.
+local redis, server, _G, load, loadstring = (function()
+  local R, S, G, K = redis, rawget(_G, 'server'), _G, KEYS
+  local T, P, D, L = @TABLE@, @PREFIX@, @DECLARED@, @LISTED@
+  local find, match, gmatch, lower, upper, sub = string.find, string.match, string.gmatch, string.lower, string.upper, string.sub
+  local format, floor, min, num, kind, fail, try, meta = string.format, math.floor, math.min, tonumber, type, error, pcall, setmetatable
+  local given = {}
+  if D then for i = 1, #K do given[K[i]] = true end end
+  local function range(spec, a, n)
+    local b, l, s, m
+    if sub(spec, 1, 1) == 'r' then
+      b, l, s, m = match(spec, '^r(%d+),(-?%d+),(%d+),(%d+)$')
+      b = num(b)
+    else
+      local w, f
+      w, f, l, s, m = match(spec, '^k([^,]+),(-?%d+),(-?%d+),(%d+),(%d+)$')
+      f = num(f)
+      local from, to, by = f, n - 1, 1
+      if f < 0 then from, to, by = n + f, 1, -1 end
+      for i = from, to, by do
+        if upper(a[i + 1]) == w then b = i + 1 break end
+      end
+      if not b then return 0, -1, 1 end
+    end
+    l, m = num(l), num(m)
+    if l >= 0 then l = b + l elseif m < 2 then l = n + l else l = b + floor((n - b) / m) + l end
+    return b, l, num(s)
+  end
+  local function count(spec, a)
+    local b, i, f, s = match(spec, '^n(%d+),(%d+),(%d+),(%d+)$')
+    f, s = b + f, num(s)
+    return f, f + ((num(a[b + i + 1]) or 0) - 1) * s, s
+  end
+  local function check(n, a)
+    for i = 1, n do
+      if kind(a[i]) == 'number' then a[i] = format('%.17g', a[i]) end
+      if kind(a[i]) ~= 'string' then return end
+    end
+    if n == 0 then return end
+    local name = lower(a[1])
+    local _, at = find(T, '|' .. name .. '=', 1, true)
+    if not at and n > 1 then
+      _, at = find(T, '|' .. name .. ' ' .. lower(a[2]) .. '=', 1, true)
+    end
+    if not at then
+      return L and "NOPERM this token may not run the '" .. name .. "' command, nor may its scripts" or nil
+    end
+    for spec in gmatch(match(T, '^[^|]*', at + 1), '[^;]+') do
+      local first, last, step = 0, -1, 1
+      if spec == 'u' then
+        if D or P then return "ERR the keys of '" .. name .. "' cannot be known, so they cannot be checked" end
+      elseif sub(spec, 1, 1) == 'n' then
+        first, last, step = count(spec, a)
+      else
+        first, last, step = range(spec, a, n)
+      end
+      for i = first, min(last, n - 1), step do
+        local key = a[i + 1]
+        if P and sub(key, 1, #P) ~= P then
+          return "NOPERM this token may not use the key '" .. key .. "', nor may its scripts"
+        end
+        if D and not given[key] then
+          return "ERR undeclared key '" .. key .. "' in '" .. name .. "': a script may touch only the keys it gets in KEYS"
+        end
+      end
+    end
+  end
+  local function safe(...)
+    local refusal = check(select('#', ...), {...})
+    if refusal then return {err = refusal} end
+    return R.pcall(...)
+  end
+  local function call(...)
+    local reply = safe(...)
+    if kind(reply) ~= 'table' or not reply.err then return reply end
+    local _, where = try(fail, '', 3)
+    local at = {line = num(match(where, ':(%d+):')), source = '\064user_script'}
+    local function keep(t, k, v) if not at[k] then rawset(t, k, v) end end
+    fail(meta({err = reply.err}, {__index = at, __newindex = keep}))
+  end
+  local function deny() fail('scripts that are checked cannot load code', 2) end
+  local function frozen() fail('Attempt to modify a readonly table', 2) end
+  local proxy = meta({call = call, pcall = safe}, {__index = function(_, k) return R[k] end, __newindex = frozen, __metatable = false})
+  local own
+  own = {redis = proxy, server = S and proxy, load = deny, loadstring = deny}
+  own._G = meta(own, {__index = function(_, k) return G[k] end, __newindex = frozen, __metatable = false})
+  return proxy, own.server, own, deny, deny
+end)()
