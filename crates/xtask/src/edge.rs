@@ -1,5 +1,6 @@
 //! A small client of the edge's public API, for tools.
 
+use crate::clock;
 use anyhow::{Context, Result, bail};
 use reqwest::StatusCode;
 use serde::Deserialize;
@@ -51,6 +52,26 @@ impl Edge {
             StatusCode::OK => Ok(Some(answer.json().await.with_context(|| url)?)),
             StatusCode::NOT_FOUND => Ok(None),
             status => bail!("{url} answers {status}: {}", answer.text().await?),
+        }
+    }
+
+    /// Waits until a sale that was just created can be bought from: for a moment, the edge remembers that it did not
+    /// know it.
+    ///
+    /// # Errors
+    /// When that takes too long; the message holds what the edge says instead.
+    pub async fn until_sellable(&self, sku: &str) -> Result<()> {
+        const LIMIT: Duration = Duration::from_secs(15);
+        let deadline = clock::now() + LIMIT;
+        loop {
+            let seen = self.sale(sku).await?;
+            if seen.as_ref().is_some_and(SaleView::is_sellable) {
+                return Ok(());
+            }
+            if clock::now() >= deadline {
+                bail!("the sale {sku} was created, but after {} the edge says {seen:?}", clock::human(LIMIT));
+            }
+            tokio::time::sleep(clock::POLL * 5).await;
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Lines;
 use crate::edge::Edge;
 use crate::stack::{Sale, Stack};
-use crate::{clock, user};
+use crate::user;
 use anyhow::{Result, bail};
 use std::time::Duration;
 
@@ -16,8 +16,6 @@ const PER_USER: u64 = STOCK;
 const USER: &str = "42";
 /// How long the lines work. The secret behind them is of this machine only.
 const JWT_TTL: Duration = Duration::from_secs(30 * 86_400);
-/// How long the edge may take to see a new sale.
-const VISIBLE_LIMIT: Duration = Duration::from_secs(15);
 
 /// Finds or opens the sale and returns the lines to paste.
 pub(super) async fn open(stack: &Stack) -> Result<Lines> {
@@ -32,7 +30,7 @@ pub(super) async fn open(stack: &Stack) -> Result<Lines> {
             }
         };
         if sellable {
-            until_open(&edge, &sku).await?;
+            edge.until_sellable(&sku).await?;
             return Ok(Lines::new(&stack.edge_url(), &sku, &jwt(stack)?));
         }
     }
@@ -47,21 +45,6 @@ pub(super) fn jwt(stack: &Stack) -> Result<String> {
 async fn create(stack: &Stack, sku: &str) -> Result<()> {
     let sale = Sale::new(sku, STOCK).title("Demonstration").per_user(PER_USER).ends_at("+720h").if_missing();
     stack.create_sale(&sale).await
-}
-
-/// The edge remembers for a moment that it did not know the sale.
-async fn until_open(edge: &Edge, sku: &str) -> Result<()> {
-    let deadline = clock::now() + VISIBLE_LIMIT;
-    loop {
-        let sale = edge.sale(sku).await?;
-        if sale.as_ref().is_some_and(|sale| sale.is_sellable()) {
-            return Ok(());
-        }
-        if clock::now() >= deadline {
-            bail!("the sale {sku} was created, but the edge says {sale:?}");
-        }
-        tokio::time::sleep(clock::POLL * 5).await;
-    }
 }
 
 fn name(number: u32) -> String {

@@ -5,12 +5,8 @@ use crate::console::{self, Step};
 use crate::edge::Edge;
 use crate::stack::{self, Sale, Secrets, Stack};
 use crate::{clock, command, dev};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::process::Command;
-use std::time::Duration;
-
-/// How long the edge may take to see a new sale.
-const VISIBLE_LIMIT: Duration = Duration::from_secs(15);
 
 /// Where to send requests, and where the books are.
 #[derive(Debug)]
@@ -43,18 +39,8 @@ impl Target {
             Self::Own(stack) => stack.create_sale(&sale).await?,
             Self::Running(running, _) => create(running, &sale).await?,
         }
-        let edge = Edge::new(&self.edge())?;
-        let deadline = clock::now() + VISIBLE_LIMIT;
-        loop {
-            let seen = edge.sale(&sku).await?;
-            if seen.as_ref().is_some_and(|sale| sale.is_sellable()) {
-                return Ok(sku);
-            }
-            if clock::now() >= deadline {
-                bail!("the sale {sku} was created, but the edge says {seen:?}");
-            }
-            tokio::time::sleep(clock::POLL * 5).await;
-        }
+        Edge::new(&self.edge())?.until_sellable(&sku).await?;
+        Ok(sku)
     }
 
     pub(super) fn edge(&self) -> String {
