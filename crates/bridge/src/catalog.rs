@@ -51,7 +51,7 @@ impl Entry {
 
     /// Whether it looks and changes nothing.
     pub fn only_reads(&self) -> bool {
-        self.has("readonly") || !["write", "admin", "may_replicate"].iter().any(|flag| self.has(flag))
+        self.has("readonly") || !(self.has("write") || self.has("admin"))
     }
 }
 

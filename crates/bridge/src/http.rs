@@ -27,6 +27,7 @@ use crate::request::{self, Query, Request};
 
 mod body;
 mod events;
+mod opened;
 mod serve;
 mod sync;
 

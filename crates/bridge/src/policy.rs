@@ -119,6 +119,8 @@ impl Access {
                 let word = word.to_ascii_uppercase();
                 LOOKS.contains(&word.as_slice()) && !(name == b"FUNCTION" && word == b"LOAD")
             }),
+            // Redis flags these as neither reading nor writing.
+            b"PUBLISH" | b"SPUBLISH" => false,
             _ => catalog.find(command).is_some_and(Entry::only_reads),
         };
         if looks { Ok(()) } else { Err(format!("NOPERM this token may only read, and '{shown}' does more")) }
@@ -152,7 +154,7 @@ mod tests {
             ("keys", "readonly", 0, 0, 0),
             ("eval_ro", "readonly", 3, 3, 1),
             ("eval", "noscript", 3, 3, 1),
-            ("publish", "may_replicate", 0, 0, 0),
+            ("publish", "pubsub", 0, 0, 0),
             ("sort_ro", "movablekeys", 1, 1, 1),
         ] {
             let head = format!("*6\r\n+{name}\r\n:1\r\n*1\r\n+{flag}\r\n:{first}\r\n:{last}\r\n:{step}\r\n");

@@ -18,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Duration, sleep, timeout};
 use tracing::{debug, warn};
 
+use super::opened::Opened;
 use super::{GRACE, Shared};
 use crate::metrics::Counted;
 
@@ -69,6 +70,7 @@ fn converse(
     graceful: &GracefulShutdown,
     permit: OwnedSemaphorePermit,
 ) {
+    let patience = shared.config.header_timeout;
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.config.header_timeout);
     builder
@@ -81,12 +83,20 @@ fn converse(
         let service = service.clone();
         async move { hyper::service::Service::call(&service, request.map(Body::new)).await }
     });
-    let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
-    let connection = graceful.watch(connection);
+    let (watcher, mut stopping) = (graceful.watcher(), shared.stopping.clone());
     let counted = Counted::up(&shared.metrics.connections);
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            debug!(%error, "a client's connection ended");
+        // The builder waits for ever to see which version of HTTP begins.
+        let opened = tokio::select! {
+            opened = timeout(patience, Opened::read(socket)) => opened,
+            _ = stopping.wait_for(|stop| *stop) => return,
+        };
+        if let Ok(Ok(socket)) = opened {
+            let builder = if socket.is_http2() { builder.http2_only() } else { builder.http1_only() };
+            let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
+            if let Err(error) = watcher.watch(connection).await {
+                debug!(%error, "a client's connection ended");
+            }
         }
         drop((permit, counted));
     });

@@ -1,10 +1,13 @@
 -- Checks what a script does before Redis does it. It stands in front of the script on the script's first line, so
 -- that line numbers hold, and hides what leads around it. @NAMES@ are filled in by guard.rs.
+-- `redis.call` must be a C function, as the real one is: a Lua function in `return redis.call(...)` would take the
+-- place of the script's frame, and with it of the line that an error names. So it is a coroutine that never ends.
 local redis, server, _G, load, loadstring = (function()
   local R, S, G, K = redis, rawget(_G, 'server'), _G, KEYS
   local T, P, D, L = @TABLE@, @PREFIX@, @DECLARED@, @LISTED@
   local find, match, gmatch, lower, upper, sub = string.find, string.match, string.gmatch, string.lower, string.upper, string.sub
-  local format, floor, min, num, kind, fail, try, meta = string.format, math.floor, math.min, tonumber, type, error, pcall, setmetatable
+  local format, floor, min, num, kind, fail, meta = string.format, math.floor, math.min, tonumber, type, error, setmetatable
+  local wrap, yield = coroutine.wrap, coroutine.yield
   local given = {}
   if D then for i = 1, #K do given[K[i]] = true end end
   local function range(spec, a, n)
@@ -71,19 +74,25 @@ local redis, server, _G, load, loadstring = (function()
     if refusal then return {err = refusal} end
     return R.pcall(...)
   end
-  local function call(...)
+  local serve, live
+  local function fresh() live = wrap(serve) end
+  function serve(...)
     local reply = safe(...)
-    if kind(reply) ~= 'table' or not reply.err then return reply end
-    local _, where = try(fail, '', 3)
-    local at = {line = num(match(where, ':(%d+):')), source = '\064user_script'}
-    local function keep(t, k, v) if not at[k] then rawset(t, k, v) end end
-    fail(meta({err = reply.err}, {__index = at, __newindex = keep}))
+    if kind(reply) == 'table' and reply.err then fresh() fail({err = reply.err}) end
+    return serve(yield(reply))
   end
+  fresh()
   local function deny() fail('scripts that are checked cannot load code', 2) end
   local function frozen() fail('Attempt to modify a readonly table', 2) end
-  local proxy = meta({call = call, pcall = safe}, {__index = function(_, k) return R[k] end, __newindex = frozen, __metatable = false})
+  local function part(_, k)
+    if k == 'call' then return live end
+    if k == 'pcall' then return safe end
+    return R[k]
+  end
+  local proxy = meta({}, {__index = part, __newindex = frozen, __metatable = false})
   local own
   own = {redis = proxy, server = S and proxy, load = deny, loadstring = deny}
-  own._G = meta(own, {__index = function(_, k) return G[k] end, __newindex = frozen, __metatable = false})
-  return proxy, own.server, own, deny, deny
+  own._G = own
+  meta(own, {__index = function(_, k) return G[k] end, __newindex = frozen, __metatable = false})
+  return proxy, S and proxy, own, deny, deny
 end)()

@@ -10,10 +10,15 @@
 )]
 
 mod answers;
+mod cluster;
+mod events;
+mod formats;
 mod limits;
 mod outage;
 mod paths;
 mod program;
+mod rights;
 mod scripts;
+mod servers;
 mod support;
 mod transactions;

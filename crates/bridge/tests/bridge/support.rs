@@ -43,19 +43,27 @@ pub fn free_port() -> u16 {
 /// A redis-server with a folder of its own. It stops with the test.
 pub struct Redis {
     pub port: u16,
-    folder: TempDir,
+    pub folder: TempDir,
+    /// Arguments after those that every server gets.
+    pub more: Vec<String>,
     process: Option<Child>,
 }
 
 impl Redis {
     /// Picks a port and starts nothing.
     pub fn stopped() -> Self {
-        Self { port: free_port(), folder: tempfile::tempdir().unwrap(), process: None }
+        Self { port: free_port(), folder: tempfile::tempdir().unwrap(), more: Vec::new(), process: None }
     }
 
     pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// Starts a server that is made ready by `change`, which sees its port and folder.
+    pub async fn start_with(change: impl Fn(&mut Self)) -> Self {
         for _ in 0..5 {
             let mut redis = Self::stopped();
+            change(&mut redis);
             redis.spawn();
             if redis.answers().await {
                 return redis;
@@ -95,6 +103,7 @@ impl Redis {
             .args(["--appendonly", "yes", "--appendfsync", "always"])
             .arg("--dir")
             .arg(self.folder.path())
+            .args(&self.more)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -156,6 +165,10 @@ impl Bridge {
     pub async fn with(redis: &Redis, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::new(&redis.url(), TOKEN).unwrap();
         change(&mut config);
+        Self::of(config).await
+    }
+
+    pub async fn of(config: Config) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
