@@ -148,12 +148,13 @@ impl Call {
         self.try_send().await.unwrap()
     }
 
-    /// Sends it again while the first attempt is under way: the gate finishes a claim after it has answered.
+    /// Sends it again while the first attempt is under way (the gate finishes a claim after it has answered), or while
+    /// the machine is too busy for the deadline of Redis.
     pub async fn settled(self) -> Answer {
         let deadline = clock::now() + Duration::from_secs(10);
         loop {
             let answer = self.clone().send().await;
-            if answer.code() != "in_progress" || clock::now() >= deadline {
+            if !matches!(answer.code().as_str(), "in_progress" | "degraded") || clock::now() >= deadline {
                 return answer;
             }
             tokio::time::sleep(clock::POLL).await;

@@ -65,20 +65,17 @@ impl Rest {
         self.tricks.lock().unwrap().push_back(trick);
     }
 
-    /// The commands that were sent, one an HTTP request, by their names and the number of their keys.
-    pub fn commands(&self) -> Vec<(String, u64)> {
+    /// The commands that were sent, one an HTTP request, by their names and keys.
+    pub fn commands(&self) -> Vec<(String, Vec<String>)> {
         let command = |call: Seen| {
             assert_eq!((call.method.as_str(), call.target.as_str()), ("POST", "/"), "r_worldmonitor_pr2524");
             let words: Vec<Value> = serde_json::from_slice(&call.body).unwrap();
-            (words[0].as_str().unwrap().to_owned(), number(&words[2]))
+            let text = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
+            let count: usize = text(&words[2]).parse().unwrap();
+            (text(&words[0]), words[3..3 + count].iter().map(text).collect())
         };
         self.calls.seen().into_iter().map(command).collect()
     }
-}
-
-/// A number, however it is written.
-fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
 }
 
 async fn pass_on(http: &reqwest::Client, to: &str, call: Seen) -> (u16, Bytes) {
