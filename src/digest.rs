@@ -20,14 +20,7 @@ impl Tag {
     /// The hash of `parts`, each preceded by its length.
     #[must_use]
     pub fn of(parts: &[&[u8]]) -> Self {
-        let mut hash = Sha256::new();
-        for part in parts {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        let digest: [u8; 32] = hash.finalize().into();
-        let (half, _) = digest.split_at(16);
-        Self::encode(half)
+        Self::encode(&hash128(parts))
     }
 
     /// The 16 bytes as they are: for nonces made at random.
@@ -71,6 +64,22 @@ impl fmt::Debug for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// 128 bits of SHA-256 over `parts`, each preceded by its length.
+#[must_use]
+pub fn hash128(parts: &[&[u8]]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    let mut half = [0; 16];
+    for (to, from) in half.iter_mut().zip(digest) {
+        *to = from;
+    }
+    half
 }
 
 /// SHA-256 of a body, whole, in base64url: what an assertion binds a request's bytes with.

@@ -7,27 +7,28 @@ pub mod ports;
 pub mod who;
 
 mod admission;
+mod forward;
+mod memory;
+mod refusal;
 
 use std::rc::Rc;
 
 use sluice_upstash::{Client, Transport};
 
-use self::admission::{Admitted, Passage};
-use self::outcome::Finish;
-use self::ports::{Answer, Body, Forward, OriginFault, Ports, Request};
+use self::admission::Passage;
+use self::memory::Memory;
+use self::ports::{Answer, Body, Ports, Request};
+use self::refusal::Refusal;
 use self::who::Caller;
 use crate::api::code::{Code, Language};
-use crate::api::problem::Problem;
+use crate::api::ratelimit;
 use crate::api::response::Response;
-use crate::api::{IDEMPOTENCY_KEY, ratelimit};
-use crate::assertion::{self, Assertion, Assertions, Operation};
-use crate::config::{self, Action, OnAmbiguous, Route};
-use crate::digest::{self, Tag};
+use crate::assertion::Assertions;
+use crate::config::{self, Action};
+use crate::digest::Tag;
 use crate::identity::jwt::UserTokens;
 use crate::identity::keyring::BadSecret;
-use crate::model::Millis;
 use crate::script::keys::Keyspace;
-use crate::script::{complete, release};
 use crate::token::OrderTokens;
 
 /// The secrets of the four purposes, each a comma-separated list: the first signs, all verify.
@@ -50,6 +51,7 @@ pub struct Gate<T> {
     tokens: OrderTokens,
     assertions: Assertions,
     redis: Client<T>,
+    memory: Memory,
 }
 
 impl<T: Transport + 'static> Gate<T> {
@@ -67,6 +69,7 @@ impl<T: Transport + 'static> Gate<T> {
             tokens: OrderTokens::new(secrets.tokens).map_err(|fault| ("tokens", fault))?,
             assertions: Assertions::new(secrets.assertions).map_err(|fault| ("assertions", fault))?,
             redis: Client::new(transport),
+            memory: Memory::new(&config),
             config,
         })
     }
@@ -118,110 +121,6 @@ impl<T: Transport + 'static> Gate<T> {
         let body = serde_json::json!({ "token": token, "expires_at": expires.0 });
         Ok(Response::json(200, body.to_string().into_bytes()))
     }
-
-    async fn forward<P: Ports>(
-        self: &Rc<Self>,
-        route: &Route,
-        request: &Request,
-        caller: &Caller,
-        admitted: &Admitted<'_>,
-        ports: &P,
-        id: Tag,
-    ) -> Result<Answer, Refusal> {
-        let operation = admitted.operation.as_ref();
-        let mut headers = headers::towards_origin(&request.headers);
-        let vouched = assertion(request, caller, operation.map(|o| o.assertion.clone()));
-        headers.push((assertion::HEADER.to_owned(), self.assertions.sign(vouched, ports.now())));
-        headers.push(("x-request-id".to_owned(), id.to_string()));
-        headers.push(("accept-encoding".to_owned(), "identity".to_owned()));
-        if let Some(operation) = operation {
-            headers.push((IDEMPOTENCY_KEY.to_owned(), operation.assertion.id.clone()));
-        }
-        let forward = Forward {
-            method: request.method.clone(),
-            target: request.target(),
-            headers,
-            body: whole(request).to_vec(),
-            timeout: route.origin_deadline,
-        };
-        let outcome = ports.forward(forward).await;
-        if let Some(operation) = operation {
-            let not_after = Millis(operation.assertion.not_after);
-            match outcome::finish(&outcome, route.on_ambiguous, not_after) {
-                Finish::Nothing => {}
-                finish => {
-                    let (gate, ports) = (Rc::clone(self), ports.clone());
-                    let (claim, owner) = (operation.assertion.claim.clone(), operation.owner);
-                    ports.clone().background(async move { gate.finish(claim, owner, finish, &ports).await });
-                }
-            }
-        }
-        match outcome {
-            Ok(mut answer) => {
-                let response = &mut answer.response;
-                let pairs = response.headers.iter().map(|(n, v)| (n.as_ref(), v.as_str()));
-                let named = headers::connection(pairs);
-                response.headers.retain(|(name, _)| headers::towards_client(name, &named));
-                Ok(answer)
-            }
-            Err(fault) => {
-                ports.log(&format!(r#"{{"event":"origin","fault":"{fault:?}","request_id":"{id}"}}"#));
-                Err(Refusal { met: admitted.owned(), ..origin_problem(fault, route, operation.is_some()).into() })
-            }
-        }
-    }
-
-    /// Writes what became of an operation to its claim.
-    async fn finish<P: Ports>(&self, claim: String, owner: Tag, finish: Finish, ports: &P) {
-        let left = self.time_left(ports);
-        let keys = [claim];
-        let reply = match &finish {
-            Finish::Nothing => return,
-            Finish::Complete(answer) => {
-                self.redis.eval(&complete::SCRIPT, &keys, &complete::args(&owner, answer.as_deref()), left).await
-            }
-            Finish::Release(how) => self.redis.eval(&release::SCRIPT, &keys, &release::args(&owner, *how), left).await,
-        };
-        match reply.map(|reply| complete::parse(&reply)) {
-            Ok(Ok(true)) => {}
-            Ok(Ok(false)) => {
-                ports.log(r#"{"event":"claim","fault":"finished by another owner, or no longer in flight"}"#);
-            }
-            Ok(Err(fault)) => ports.log(&format!(r#"{{"event":"claim","fault":"{fault}"}}"#)),
-            Err(fault) => ports.log(&admission::fault_line("claim", &fault)),
-        }
-    }
-}
-
-/// A refusal: the problem, and the limits it met.
-struct Refusal {
-    problem: Problem,
-    met: Vec<(String, crate::admit::Charge, crate::admit::Level)>,
-}
-
-impl Refusal {
-    fn answer(&self, language: Language) -> Answer {
-        let mut response = self.problem.response(language);
-        let met: Vec<_> = self
-            .met
-            .iter()
-            .map(|(name, charge, level)| ratelimit::Met { name, charge: *charge, level: *level })
-            .collect();
-        ratelimit::add(&mut response, &met);
-        response.into()
-    }
-}
-
-impl From<Problem> for Refusal {
-    fn from(problem: Problem) -> Self {
-        Self { problem, met: Vec::new() }
-    }
-}
-
-impl From<Code> for Refusal {
-    fn from(code: Code) -> Self {
-        Problem::from(code).into()
-    }
 }
 
 impl From<Response> for Answer {
@@ -243,31 +142,4 @@ fn health(method: &str) -> Result<Response, Code> {
         "GET" | "HEAD" => Ok(Response::json(200, br#"{"status":"ok"}"#.to_vec())),
         _ => Err(Code::MethodNotAllowed),
     }
-}
-
-/// What the gate vouches for towards the origin.
-fn assertion(request: &Request, caller: &Caller, op: Option<Operation>) -> Assertion {
-    Assertion {
-        sub: caller.user.as_ref().map(ToString::to_string),
-        ip: caller.ip.map(|ip| ip.to_string()),
-        sku: caller.sku.as_ref().map(ToString::to_string),
-        mtd: request.method.clone(),
-        pth: request.target(),
-        bdy: digest::body_hash(whole(request)),
-        op,
-    }
-}
-
-/// What a client is told when the origin gave no answer, and when to ask again.
-fn origin_problem(fault: OriginFault, route: &Route, is_operation: bool) -> Problem {
-    let code = match fault {
-        OriginFault::Timeout => Code::OriginTimeout,
-        OriginFault::Unreachable => Code::OriginUnreachable,
-    };
-    // Until `not_after` the first attempt may still reach the origin, and the claim keeps others out.
-    let wait = match (is_operation, route.on_ambiguous) {
-        (true, OnAmbiguous::Retry) => route.origin_deadline,
-        _ => Millis(1_000),
-    };
-    Problem::from(code).retry_after(wait)
 }

@@ -14,4 +14,5 @@ pub mod gate;
 pub mod identity;
 pub mod model;
 pub mod script;
+pub mod shed;
 pub mod token;

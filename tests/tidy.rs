@@ -79,9 +79,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("token", &["token", "digest", "identity", "model"]),
     ("assertion", &["assertion", "digest", "identity", "model"]),
     ("admit", &["admit", "model"]),
+    ("shed", &["shed", "admit", "digest", "model"]),
     ("script", &["script", "admit", "digest", "model", "api"]),
     ("api", &["api", "admit", "model"]),
-    ("gate", &["gate", "admit", "api", "assertion", "config", "digest", "identity", "model", "script", "token"]),
+    (
+        "gate",
+        &["gate", "admit", "api", "assertion", "config", "digest", "identity", "model", "script", "shed", "token"],
+    ),
     ("edge", &["edge", "config", "gate", "model", "api"]),
 ];
 

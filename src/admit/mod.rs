@@ -2,7 +2,10 @@
 
 pub mod bucket;
 pub mod claim;
+pub mod decide;
+pub mod sale;
 pub mod verdict;
 
 pub use bucket::{Charge, Level};
+pub use sale::{Shut, Snapshot};
 pub use verdict::Verdict;

@@ -1,6 +1,6 @@
 //! What admission said.
 
-use super::Level;
+use super::{Level, Shut};
 use crate::model::Millis;
 
 /// The outcome of one call of `lua/admit.lua`. "Unknown" never hides in admitted or limited.
@@ -37,6 +37,10 @@ pub enum Verdict {
     OutcomeUnknown,
     /// Redis ran the call after its caller had given up; nothing was claimed.
     TooLate,
+    /// The sale sells nothing, and the operation has no claim yet.
+    Shut(Shut),
+    /// The operation has no claim yet, so the refusal that the caller brought stands.
+    ElseRefused,
     /// The operation was answered before, but the answer was too large to keep.
     Tombstone,
 }

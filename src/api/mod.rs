@@ -17,3 +17,7 @@ pub const COMPLETED: &str = "sluice-completed";
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Answer header of a replay: `true`.
 pub const REPLAYED: &str = "idempotency-replayed";
+/// Request header of our client library: which attempt at one operation this is, from 1. Never forwarded.
+pub const ATTEMPT: &str = "sluice-attempt";
+/// Answer header of our origin: nothing at all is left of the sale, at this Redis time in ms. Never reaches the client.
+pub const SOLD_OUT: &str = "sluice-sold-out";

@@ -20,6 +20,8 @@ pub struct Problem {
     pub retry_after: Option<Millis>,
     /// The order that answers the request already (`already_bought`).
     pub order_id: Option<String>,
+    /// The gate refused from memory alone: an earlier attempt at the same operation may have had another outcome.
+    pub outcome_unknown: bool,
     /// Which part of the request is meant, or what to do. Never a value that the client sent.
     pub detail: Option<&'static str>,
 }
@@ -36,11 +38,13 @@ struct Body<'a> {
     order_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome_known: Option<bool>,
 }
 
 impl From<Code> for Problem {
     fn from(code: Code) -> Self {
-        Self { code, status: code.status(), retry_after: None, order_id: None, detail: None }
+        Self { code, status: code.status(), retry_after: None, order_id: None, outcome_unknown: false, detail: None }
     }
 }
 
@@ -80,6 +84,7 @@ impl Problem {
             detail: self.detail,
             order_id: self.order_id.as_deref(),
             retry_after_ms: self.retry_after.map(|wait| wait.0),
+            outcome_known: self.outcome_unknown.then_some(false),
         };
         let mut response = Response::new(self.status);
         response.header("content-type", CONTENT_TYPE);
@@ -93,6 +98,17 @@ impl Problem {
         response.body = serde_json::to_vec(&body).unwrap_or_default();
         response
     }
+}
+
+/// The code of an answer that is a problem.
+#[must_use]
+pub fn code_of(response: &Response) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Coded {
+        code: String,
+    }
+    let is_problem = response.get("content-type").is_some_and(|value| value.starts_with(CONTENT_TYPE));
+    is_problem.then(|| serde_json::from_slice::<Coded>(&response.body).ok()).flatten().map(|body| body.code)
 }
 
 #[cfg(test)]

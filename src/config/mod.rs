@@ -20,6 +20,10 @@ pub struct Gate {
     pub partitions: u16,
     /// Time that a request may spend waiting for Redis, all its calls together.
     pub redis_deadline: Millis,
+    /// How long the isolate may repeat what Redis said of a sale or a bucket.
+    pub snapshot: Millis,
+    /// When Redis is no longer asked.
+    pub breaker: Breaker,
     /// Who asks.
     pub identity: Identity,
     /// How long an order token holds.
@@ -63,6 +67,15 @@ pub struct Claim {
     pub lease: Millis,
     /// How long an answer is kept for replay.
     pub retention: Millis,
+}
+
+/// When Redis is no longer asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Breaker {
+    /// Failures in a row that open it.
+    pub failures: u32,
+    /// How long it stays open before one call may try.
+    pub open: Millis,
 }
 
 /// One token bucket.

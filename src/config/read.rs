@@ -6,8 +6,8 @@ use toml::de::DeTable;
 
 use super::reader::{Fault, Faults, Section};
 use super::{
-    Action, BodyRule, Claim, Gate, Identity, IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Pattern, Route,
-    UserRule,
+    Action, BodyRule, Breaker, Claim, Gate, Identity, IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Pattern,
+    Route, UserRule,
 };
 use crate::model::{Millis, Quota};
 
@@ -34,6 +34,10 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
     let redis = root.section("redis");
     let redis_deadline = redis.number("deadline_ms", 10..=10_000, Some(400));
     redis.finish();
+    let shed = root.section("shed");
+    let snapshot = shed.number("snapshot_ms", 100..=10_000, Some(1_000));
+    shed.finish();
+    let breaker = breaker(&root.section("breaker"));
     let token = root.section("token");
     let token_lifetime = token.number("lifetime_s", 1..=86_400, Some(600));
     token.finish();
@@ -64,6 +68,8 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
         prefix: prefix?,
         partitions: u16::try_from(partitions?).ok()?,
         redis_deadline: Millis(redis_deadline?),
+        snapshot: Millis(snapshot?),
+        breaker: breaker?,
         identity: identity?,
         token_lifetime: Millis::from_secs(token_lifetime?),
         claim: claim?,
@@ -109,6 +115,13 @@ fn identity(
         audience: audience?.0,
         leeway: Millis::from_secs(leeway?),
     })
+}
+
+fn breaker(section: &Section<'_, '_>) -> Option<Breaker> {
+    let failures = section.number("failures", 1..=1_000, Some(5));
+    let open = section.number("open_ms", 100..=600_000, Some(10_000));
+    section.finish();
+    Some(Breaker { failures: u32::try_from(failures?).ok()?, open: Millis(open?) })
 }
 
 fn claim(section: &Section<'_, '_>) -> Option<Claim> {

@@ -1,28 +1,29 @@
-//! One call to Redis, and what its verdict leads to. The one place that holds the outage policy.
+//! From a request to one call to Redis, and to what its verdict leads to. The one place that holds the outage policy.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use sluice_upstash::{Arg, Fault, Transport};
 
+use super::memory::Recalled;
 use super::ports::{Ports, Request};
+use super::refusal::{self, LATER, OwnedMet, Refusal};
 use super::who::Caller;
-use super::{Gate, Refusal, whole};
+use super::{Gate, whole};
 use crate::admit::{Charge, Level, Verdict};
 use crate::api::code::Code;
 use crate::api::problem::Problem;
-use crate::api::ratelimit::{self, Met};
+use crate::api::ratelimit::Met;
 use crate::api::response::Response;
 use crate::api::{REPLAYED, answer};
 use crate::assertion::Operation;
 use crate::config::{IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Route};
 use crate::digest::Tag;
-use crate::model::{Cost, Millis, Partition};
-use crate::script::admit::{self, Call, Claiming};
+use crate::model::{Cost, Millis, Partition, Sku};
+use crate::script::admit::{self, Call, Claiming, Reply};
 use crate::script::release::{self, Release};
-
-/// When a client may try again while Redis is away.
-const DEGRADED_RETRY: Millis = Millis(2_000);
+use crate::shed::breaker::Permit;
+use crate::shed::denied::Bucket;
 
 /// A request that may go on, or an answer that is there already.
 pub(super) enum Passage<'g> {
@@ -33,6 +34,7 @@ pub(super) enum Passage<'g> {
 }
 
 /// What a request that passes carries on.
+#[derive(Default)]
 pub(super) struct Admitted<'g> {
     /// The limits, charged.
     pub(super) met: Vec<Met<'g>>,
@@ -42,52 +44,103 @@ pub(super) struct Admitted<'g> {
 
 /// A claimed operation.
 pub(super) struct Held {
+    /// What it is known by in this isolate's memory.
+    pub(super) op: Tag,
+    pub(super) fingerprint: Tag,
     pub(super) owner: Tag,
     pub(super) assertion: Operation,
 }
 
+/// A call, and what its parts stand for.
+pub(super) struct Question<'g> {
+    pub(super) sku: Option<&'g Sku>,
+    pub(super) limits: Vec<&'g Limit>,
+    pub(super) buckets: Vec<Bucket>,
+    pub(super) call: Call,
+}
+
 impl Admitted<'_> {
     /// The limits met, for an answer that outlives the configuration.
-    pub(super) fn owned(&self) -> Vec<(String, Charge, Level)> {
+    pub(super) fn owned(&self) -> Vec<OwnedMet> {
         self.met.iter().map(|m| (m.name.to_owned(), m.charge, m.level)).collect()
     }
 }
 
 impl<T: Transport + 'static> Gate<T> {
-    /// Asks Redis whether the request may pass.
-    pub(super) async fn admit<P: Ports>(
-        self: &Rc<Self>,
+    /// Asks memory, then Redis, whether the request may pass.
+    pub(super) async fn admit<'g, P: Ports>(
+        self: &'g Rc<Self>,
         route: &Route,
         request: &Request,
-        caller: &Caller,
+        caller: &'g Caller,
         ports: &P,
-    ) -> Result<Passage<'_>, Refusal> {
-        let partition = caller.sku.as_ref().map_or(Partition(0), |sku| self.keys.partition_of(sku));
-        let limits = self.limits_of(route, caller);
-        let charge = |limit: &Limit| Charge { quota: limit.quota, cost: Cost(1) };
-        if !limits.iter().all(|limit| charge(limit).is_admissible()) {
+    ) -> Result<Passage<'g>, Refusal> {
+        let now = ports.now();
+        let mut question = self.question(route, request, caller, ports);
+        if !question.call.buckets.iter().all(|(_, charge)| charge.is_admissible()) {
             return Err(Code::NeverAdmissible.into());
         }
-        let bucket = |limit: &&Limit| {
-            let key = self.keys.bucket(partition, &limit.name, &caller.subject(&limit.key, route));
-            (key, charge(limit))
-        };
-        let call = Call {
-            claiming: self.claiming(route, request, caller, partition, ports),
-            buckets: limits.iter().map(bucket).collect(),
-            ..Call::default()
-        };
-        if call.claiming.is_none() && call.buckets.is_empty() {
-            return Ok(Passage::Admitted(Admitted { met: Vec::new(), operation: None }));
+        if question.call.claiming.is_none() && question.call.buckets.is_empty() {
+            return Ok(Passage::Admitted(Admitted::default()));
         }
-        match self.ask(&call, ports).await {
-            Ok((verdict, now)) => self.judge(verdict, now, route, &limits, &call),
+        let late = caller.token_expired.then(|| Refusal::from(Code::TokenExpired));
+        let refusal = match self.memory.recall(&question, now) {
+            Recalled::Answer(answer) => return replay(&answer),
+            Recalled::Refused(refusal) => Some(late.unwrap_or(refusal)),
+            Recalled::Nothing => late,
+        };
+        if let Some(refusal) = &refusal {
+            // Only an operation that was tried before can have an outcome that this refusal would hide.
+            let is_operation = question.call.claiming.is_some();
+            let repeated = is_operation && caller.attempt > 1 && self.memory.may_repeat(now);
+            if !repeated {
+                return Err(if is_operation { refusal.clone().shed() } else { refusal.clone() });
+            }
+            question.call.else_refuse = true;
+        }
+        self.ask(route, question, refusal, ports).await
+    }
+
+    async fn ask<'g, P: Ports>(
+        self: &'g Rc<Self>,
+        route: &Route,
+        mut question: Question<'g>,
+        refusal: Option<Refusal>,
+        ports: &P,
+    ) -> Result<Passage<'g>, Refusal> {
+        let asked = ports.now();
+        if let Permit::Refused(wait) = self.memory.permit(asked) {
+            return degraded(route, wait.max(LATER));
+        }
+        let deadline = asked.plus(self.config.redis_deadline);
+        question.call.call_by = self.memory.latest(deadline);
+        // What memory refuses is no new attempt of this isolate's, and brings no snapshot.
+        let begun = question.call.claiming.as_ref().filter(|_| refusal.is_none()).map(|c| (c.op_id, c.fingerprint));
+        if let (Some(sku), Some((op, fingerprint))) = (question.sku, begun) {
+            self.memory.begin(op, fingerprint, deadline.plus(route.origin_deadline));
+            if self.memory.begin_refresh(sku, asked) {
+                question.call.sale = Some([self.keys.sale(sku), self.keys.stock(sku)]);
+            }
+        }
+        let outcome = self.call(&question.call, ports).await;
+        let heard = ports.now();
+        let admitted = matches!(&outcome, Ok(reply) if matches!(reply.verdict, Verdict::Admitted { .. }));
+        if let (Some((op, _)), false) = (begun, admitted) {
+            self.memory.forget(&op);
+        }
+        match outcome {
+            Ok(reply) => {
+                self.memory.learn(&question, &reply, asked, heard);
+                judge(&question, reply, refusal, route)
+            }
             Err(fault) => {
-                if let (Some(claiming), Fault::Timeout | Fault::Unreachable(_)) = (call.claiming, &fault) {
+                self.memory.failed(&fault, heard);
+                ports.log(&fault_line(&route.name, &fault));
+                if let (Some(claiming), Fault::Timeout | Fault::Unreachable(_)) = (question.call.claiming, &fault) {
                     let (gate, world) = (Rc::clone(self), ports.clone());
                     ports.background(async move { gate.forget(&claiming, &world).await });
                 }
-                degraded(route, &fault, ports)
+                degraded(route, LATER)
             }
         }
     }
@@ -104,18 +157,39 @@ impl<T: Transport + 'static> Gate<T> {
         }
     }
 
-    /// The route's limits; without a client address, the shared limit in place of those keyed by it.
-    fn limits_of(&self, route: &Route, caller: &Caller) -> Vec<&Limit> {
-        let all = route.limits.iter().filter_map(|at| self.config.limits.get(*at));
-        let IpMissing::Shared(shared) = self.config.identity.ip_missing else { return all.collect() };
-        if caller.ip.is_some() {
-            return all.collect();
+    fn question<'g, P: Ports>(
+        &'g self,
+        route: &Route,
+        request: &Request,
+        caller: &'g Caller,
+        ports: &P,
+    ) -> Question<'g> {
+        let sku = caller.sku.as_ref();
+        let partition = sku.map_or(Partition(0), |sku| self.keys.partition_of(sku));
+        let (mut limits, mut buckets, mut keyed) = (Vec::new(), Vec::new(), Vec::new());
+        for at in self.limits_of(route, caller) {
+            let Some(limit) = self.config.limits.get(at) else { continue };
+            let subject = caller.subject(&limit.key, route);
+            keyed.push((
+                self.keys.bucket(partition, &limit.name, &subject),
+                Charge { quota: limit.quota, cost: Cost(1) },
+            ));
+            buckets.push(Bucket { version: 0, limit: at, subject });
+            limits.push(limit);
         }
-        let (by_ip, mut others): (Vec<&Limit>, Vec<&Limit>) = all.partition(|l| l.key.contains(&KeyPart::Ip));
-        if !by_ip.is_empty() {
-            others.extend(self.config.limits.get(shared));
+        let claiming = self.claiming(route, request, caller, partition, ports);
+        Question { sku, limits, buckets, call: Call { claiming, buckets: keyed, ..Call::default() } }
+    }
+
+    /// Positions of the route's limits; without a client address, the shared limit in place of those keyed by it.
+    fn limits_of(&self, route: &Route, caller: &Caller) -> Vec<usize> {
+        let by_ip = |at: &usize| self.config.limits.get(*at).is_some_and(|limit| limit.key.contains(&KeyPart::Ip));
+        match self.config.identity.ip_missing {
+            IpMissing::Shared(shared) if caller.ip.is_none() && route.limits.iter().any(by_ip) => {
+                route.limits.iter().copied().filter(|at| !by_ip(at)).chain([shared]).collect()
+            }
+            _ => route.limits.clone(),
         }
-        others
     }
 
     fn claiming<P: Ports>(
@@ -149,14 +223,19 @@ impl<T: Transport + 'static> Gate<T> {
 
     /// One EVALSHA. A claim whose first call broke off is asked once more within the same deadline: its nonce makes
     /// the second call meet the first one's claim.
-    async fn ask<P: Ports>(&self, call: &Call, ports: &P) -> Result<(Verdict, Millis), Fault> {
+    async fn call<P: Ports>(&self, call: &Call, ports: &P) -> Result<Reply, Fault> {
         let (keys, args) = (call.keys(), call.args());
         let left = self.time_left(ports);
         let mut reply = self.redis.eval(&admit::SCRIPT, &keys, &args, &left).await;
         if matches!(reply, Err(Fault::Unreachable(_))) && call.claiming.is_some() && !left().is_zero() {
             reply = self.redis.eval(&admit::SCRIPT, &keys, &args, &left).await;
         }
-        admit::parse(reply?).map_err(|_| Fault::Malformed("not the reply of admit.lua"))
+        match admit::parse(reply?) {
+            Ok(Reply { verdict: Verdict::ElseRefused, .. }) if !call.else_refuse => {
+                Err(Fault::Malformed("a refusal that was not asked for"))
+            }
+            reply => reply.map_err(|_| Fault::Malformed("not the reply of admit.lua")),
+        }
     }
 
     /// Time that is left of one request's deadline for Redis, counted from now.
@@ -164,70 +243,64 @@ impl<T: Transport + 'static> Gate<T> {
         let (ports, end) = (ports.clone(), ports.now().plus(self.config.redis_deadline));
         move || Duration::from_millis(end.minus(ports.now()).0)
     }
+}
 
-    fn judge<'g>(
-        &'g self,
-        verdict: Verdict,
-        now: Millis,
-        route: &Route,
-        limits: &[&'g Limit],
-        call: &Call,
-    ) -> Result<Passage<'g>, Refusal> {
-        let met = |levels: &[Level]| -> Vec<Met<'g>> {
-            let charges = call.buckets.iter().map(|(_, charge)| *charge);
-            let each = limits.iter().zip(charges).zip(levels);
-            each.map(|((limit, charge), level)| Met { name: &limit.name, charge, level: *level }).collect()
-        };
-        let refuse = |problem: Problem, met: &[Met<'_>]| -> Result<Passage<'g>, Refusal> {
-            let met = met.iter().map(|m| (m.name.to_owned(), m.charge, m.level)).collect();
-            Err(Refusal { problem, met })
-        };
-        match verdict {
-            Verdict::Admitted { taken_over, levels } => {
-                let operation = call.claiming.as_ref().map(|claiming| Held {
-                    owner: claiming.owner,
-                    assertion: Operation {
-                        id: taken_over.unwrap_or_else(|| claiming.op_id.to_string()),
-                        claim: claiming.key.clone(),
-                        owner: claiming.owner.to_string(),
-                        not_after: now.plus(route.origin_deadline).0,
-                    },
-                });
-                Ok(Passage::Admitted(Admitted { met: met(&levels), operation }))
-            }
-            Verdict::Limited { levels } => {
-                let met = met(&levels);
-                refuse(Problem::from(Code::TooManyRequests).retry_after(ratelimit::wait(&met)), &met)
-            }
-            Verdict::Mismatch { levels } => refuse(Code::IdempotencyMismatch.into(), &met(&levels)),
-            Verdict::InFlight { deadline } => {
-                // The first attempt usually ends long before its lease does.
-                let wait = deadline.minus(now).min(Millis(1_000));
-                refuse(Problem::from(Code::InProgress).retry_after(wait), &[])
-            }
-            Verdict::Replay { answer } => match answer::unpack(&answer) {
-                Some(mut response) => {
-                    response.header(REPLAYED, "true");
-                    Ok(Passage::Replay(response))
-                }
-                None => refuse(Code::OutcomeUnknown.into(), &[]),
-            },
-            Verdict::OutcomeUnknown => refuse(Code::OutcomeUnknown.into(), &[]),
-            Verdict::Tombstone => {
-                let detail = "The operation was answered before; its answer was too large to be kept.";
-                refuse(Problem::from(Code::OutcomeUnknown).detail(detail), &[])
-            }
-            Verdict::TooLate => refuse(Problem::from(Code::Degraded).retry_after(DEGRADED_RETRY), &[]),
+/// What a verdict leads to.
+fn judge<'g>(
+    question: &Question<'g>,
+    reply: Reply,
+    brought: Option<Refusal>,
+    route: &Route,
+) -> Result<Passage<'g>, Refusal> {
+    let met = |levels: &[Level]| -> Vec<Met<'g>> {
+        let charges = question.call.buckets.iter().map(|(_, charge)| *charge);
+        let each = question.limits.iter().zip(charges).zip(levels);
+        each.map(|((limit, charge), level)| Met { name: &limit.name, charge, level: *level }).collect()
+    };
+    let owned = |levels: &[Level]| -> Vec<OwnedMet> {
+        met(levels).into_iter().map(|m| (m.name.to_owned(), m.charge, m.level)).collect()
+    };
+    match reply.verdict {
+        Verdict::Admitted { taken_over, levels } => {
+            let operation = question.call.claiming.as_ref().map(|claiming| Held {
+                op: claiming.op_id,
+                fingerprint: claiming.fingerprint,
+                owner: claiming.owner,
+                assertion: Operation {
+                    id: taken_over.unwrap_or_else(|| claiming.op_id.to_string()),
+                    claim: claiming.key.clone(),
+                    owner: claiming.owner.to_string(),
+                    not_after: reply.now.plus(route.origin_deadline).0,
+                },
+            });
+            Ok(Passage::Admitted(Admitted { met: met(&levels), operation }))
         }
+        Verdict::Limited { levels } => Err(Refusal::limited(owned(&levels))),
+        Verdict::Mismatch { levels } => Err(Refusal { problem: Code::IdempotencyMismatch.into(), met: owned(&levels) }),
+        Verdict::InFlight { deadline } => Err(refusal::in_progress(deadline.minus(reply.now)).into()),
+        Verdict::Replay { answer } => replay(&answer),
+        Verdict::Shut(shut) => Err(refusal::shut(shut).into()),
+        Verdict::ElseRefused => Err(brought.unwrap_or_else(|| Code::OutcomeUnknown.into())),
+        Verdict::OutcomeUnknown => Err(Code::OutcomeUnknown.into()),
+        Verdict::Tombstone => {
+            let detail = "The operation was answered before; its answer was too large to be kept.";
+            Err(Problem::from(Code::OutcomeUnknown).detail(detail).into())
+        }
+        Verdict::TooLate => Err(refusal::degraded(LATER).into()),
     }
 }
 
+fn replay<'g>(answer: &str) -> Result<Passage<'g>, Refusal> {
+    let mut response = answer::unpack(answer).ok_or(Code::OutcomeUnknown)?;
+    response.header(REPLAYED, "true");
+    Ok(Passage::Replay(response))
+}
+
 /// What a request gets while Redis is away. A verdict of its own: it never counts as admitted by the limits.
-fn degraded<'g, P: Ports>(route: &Route, fault: &Fault, ports: &P) -> Result<Passage<'g>, Refusal> {
-    ports.log(&fault_line(&route.name, fault));
+fn degraded<'g>(route: &Route, wait: Millis) -> Result<Passage<'g>, Refusal> {
     match route.on_redis_down {
-        OnRedisDown::Open => Ok(Passage::Admitted(Admitted { met: Vec::new(), operation: None })),
-        OnRedisDown::Closed => Err(Problem::from(Code::Degraded).retry_after(DEGRADED_RETRY).into()),
+        OnRedisDown::Open => Ok(Passage::Admitted(Admitted::default())),
+        OnRedisDown::Closed => Err(refusal::degraded(wait).into()),
     }
 }
 

@@ -42,10 +42,25 @@ pub fn finish(answer: &Result<Answer, OriginFault>, on_ambiguous: OnAmbiguous, n
 }
 
 fn complete(answer: &Answer) -> Finish {
-    if answer.streamed || answer.response.body.len() > KEPT_MAX {
-        return Finish::Complete(None);
+    Finish::Complete(pack(answer))
+}
+
+/// The answer that every repetition will get from now on, as the isolate may remember it.
+#[must_use]
+pub fn lasting(answer: &Result<Answer, OriginFault>, finish: &Finish) -> Option<String> {
+    match (finish, answer) {
+        (Finish::Complete(packed), _) => packed.clone(),
+        // The origin has written it itself.
+        (Finish::Nothing, Ok(answer)) if answer.response.get(OUTCOME) == Some("final") => pack(answer),
+        _ => None,
     }
-    Finish::Complete(Some(answer::pack(&answer.response, "")).filter(|packed| packed.len() <= KEPT_MAX))
+}
+
+fn pack(answer: &Answer) -> Option<String> {
+    if answer.streamed || answer.response.body.len() > KEPT_MAX {
+        return None;
+    }
+    Some(answer::pack(&answer.response, "")).filter(|packed| packed.len() <= KEPT_MAX)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::ports::{Body, Request};
 use crate::api::code::Code;
 use crate::api::order::OrderRequest;
 use crate::api::problem::Problem;
-use crate::api::{IDEMPOTENCY_KEY, ORDER_TOKEN};
+use crate::api::{ATTEMPT, IDEMPOTENCY_KEY, ORDER_TOKEN};
 use crate::config::{BodyRule, Gate, IpMissing, KeyPart, Matched, Route, UserRule};
 use crate::digest::Tag;
 use crate::identity::ip::ClientIp;
@@ -24,6 +24,10 @@ pub struct Caller {
     pub sku: Option<Sku>,
     /// The id of the order token, on routes that demand one.
     pub token: Option<Tag>,
+    /// Its time is over. It is told only when the operation has no claim yet, so it is not an error here.
+    pub token_expired: bool,
+    /// Which attempt at the operation this is, by the client's own count; 1 when it says nothing.
+    pub attempt: u32,
     /// The client's own `Idempotency-Key`, on the same routes; it only joins the fingerprint.
     pub client_key: Option<String>,
 }
@@ -55,9 +59,12 @@ pub fn identify(
     } else {
         None
     };
+    let attempt = request.header(ATTEMPT).and_then(|n| n.parse().ok()).unwrap_or(1);
     let client_key = if route.order_token { client_key(request)? } else { None };
     body(route, request)?;
-    Ok(Caller { user, ip, sku, token, client_key })
+    let token_expired = token.is_some_and(|(_, expired)| expired);
+    let token = token.map(|(id, _)| id);
+    Ok(Caller { user, ip, sku, token, token_expired, attempt, client_key })
 }
 
 fn ip(gate: &Gate, request: &Request) -> Result<Option<ClientIp>, Problem> {
@@ -86,12 +93,24 @@ fn user(route: &Route, request: &Request, users: &UserTokens, now: Millis) -> Re
     }
 }
 
-fn token(tokens: &OrderTokens, text: &str, user: &User, sku: &Sku, now: Millis) -> Result<Tag, Problem> {
-    tokens.verify(text, user, sku, Some(now)).map_err(|fault| match fault {
+/// The token's id, and whether its time is over.
+fn token(tokens: &OrderTokens, text: &str, user: &User, sku: &Sku, now: Millis) -> Result<(Tag, bool), Problem> {
+    let fault = match tokens.verify(text, user, sku, Some(now)) {
+        Ok(id) => return Ok((id, false)),
+        Err(TokenFault::Expired) => {
+            return tokens.verify(text, user, sku, None).map(|id| (id, true)).map_err(bad_token);
+        }
+        Err(fault) => fault,
+    };
+    Err(bad_token(fault))
+}
+
+fn bad_token(fault: TokenFault) -> Problem {
+    match fault {
         TokenFault::Invalid => Code::TokenInvalid.into(),
         TokenFault::Expired => Code::TokenExpired.into(),
         TokenFault::NotYours => Code::TokenNotYours.into(),
-    })
+    }
 }
 
 /// 1 to 255 visible ASCII characters; `"k"`, as the draft has it, and a bare `k` are the same key.

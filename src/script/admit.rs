@@ -6,7 +6,7 @@ use sluice_upstash::{Arg, Script, Value};
 
 use super::CLAIM_LUA;
 use super::reply::{Reader, ReplyFault};
-use crate::admit::{Charge, Level, Verdict};
+use crate::admit::{Charge, Level, Snapshot, Verdict};
 use crate::digest::Tag;
 use crate::model::{Micros, Millis};
 
@@ -37,6 +37,10 @@ pub struct Claiming {
 pub struct Call {
     /// The operation, on routes that have one.
     pub claiming: Option<Claiming>,
+    /// Keys of the sale and of its stock, when a snapshot is wanted.
+    pub sale: Option<[String; 2]>,
+    /// Whether the caller would refuse an operation that has no claim yet.
+    pub else_refuse: bool,
     /// Key and charge of each bucket.
     pub buckets: Vec<(String, Charge)>,
     /// Latest Redis time at which it may claim; zero for any.
@@ -50,13 +54,14 @@ impl Call {
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let claim = self.claiming.iter().map(|c| c.key.clone());
-        claim.chain(self.buckets.iter().map(|(key, _)| key.clone())).collect()
+        let sale = self.sale.iter().flatten().cloned();
+        claim.chain(sale).chain(self.buckets.iter().map(|(key, _)| key.clone())).collect()
     }
 
     /// ARGV, in the script's order.
     #[must_use]
     pub fn args(&self) -> Vec<Arg<'_>> {
-        let mut args = Vec::with_capacity(8 + self.buckets.len() * 3);
+        let mut args = Vec::with_capacity(10 + self.buckets.len() * 3);
         match &self.claiming {
             Some(c) => args.extend([
                 Arg::Str(c.owner.as_str()),
@@ -68,7 +73,8 @@ impl Call {
             ]),
             None => args.extend([Arg::Str(""), Arg::Str(""), Arg::Str(""), Arg::Int(0), Arg::Int(0), Arg::Int(0)]),
         }
-        args.extend([Arg::Int(self.call_by.0), Arg::Int(self.now.0)]);
+        let (sale, else_refuse) = (self.sale.is_some(), self.else_refuse);
+        args.extend([self.call_by.0, self.now.0, sale.into(), else_refuse.into()].map(Arg::Int));
         for (_, charge) in &self.buckets {
             let quota = charge.quota;
             args.extend([quota.interval().0, quota.burst().into(), charge.cost.0.into()].map(Arg::Int));
@@ -77,14 +83,29 @@ impl Call {
     }
 }
 
-/// The verdict, and Redis' time when it was reached.
+/// What one call brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Redis' time when it was reached.
+    pub now: Millis,
+    /// The sale, when it was asked for and read.
+    pub sale: Option<Snapshot>,
+}
+
+/// Reads a reply.
 ///
 /// # Errors
 /// [`ReplyFault`] when the reply is not the script's.
-pub fn parse(reply: Value) -> Result<(Verdict, Millis), ReplyFault> {
+pub fn parse(reply: Value) -> Result<Reply, ReplyFault> {
     let mut reply = Reader::new(reply)?;
     let status = reply.int()?;
     let now = Millis(reply.amount()?);
+    let mut sale = None;
+    if matches!(status, 0 | 1 | 4 | 8) {
+        sale = snapshot(&reply.text()?, now)?;
+    }
     let verdict = match status {
         0 => {
             let op_id = reply.text()?;
@@ -97,9 +118,28 @@ pub fn parse(reply: Value) -> Result<(Verdict, Millis), ReplyFault> {
         5 => Verdict::OutcomeUnknown,
         6 => Verdict::TooLate,
         7 => Verdict::Tombstone,
+        8 => Verdict::Shut(sale.and_then(|sale| sale.shut(now)).ok_or(ReplyFault)?),
+        9 => Verdict::ElseRefused,
         _ => return Err(ReplyFault),
     };
-    Ok((verdict, now))
+    Ok(Reply { verdict, now, sale })
+}
+
+/// The sale as the script packs it; `None` when it was not read or is not there.
+fn snapshot(text: &str, at: Millis) -> Result<Option<Snapshot>, ReplyFault> {
+    if matches!(text, "" | "-") {
+        return Ok(None);
+    }
+    let mut parts = text.split(',');
+    let mut next = || parts.next().ok_or(ReplyFault);
+    let number = |text: &str| text.parse().map_err(|_| ReplyFault);
+    let (starts_at, ends_at) = (Millis(number(next()?)?), Millis(number(next()?)?));
+    let paused = next()? == "1";
+    let stock = match next()? {
+        "" => None,
+        stock => Some(number(stock)?),
+    };
+    Ok(Some(Snapshot { at, starts_at, ends_at, paused, stock }))
 }
 
 fn levels(reply: Reader) -> Result<Vec<Level>, ReplyFault> {
@@ -119,11 +159,23 @@ mod tests {
             ints(&[]),
             ints(&[0]),
             ints(&[0, 1]),
-            ints(&[9, 1]),
+            ints(&[10, 1]),
             ints(&[1, -1]),
             ints(&[1, 1, -5]),
         ] {
             assert_eq!(parse(reply.clone()), Err(ReplyFault), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_sale_is_read_as_the_script_packs_it() {
+        let sale = |text| snapshot(text, Millis(7));
+        let want = Snapshot { at: Millis(7), starts_at: Millis(1), ends_at: Millis(2), paused: true, stock: Some(0) };
+        assert_eq!(sale("1,2,1,0"), Ok(Some(want)));
+        assert_eq!(sale("1,2,0,"), Ok(Some(Snapshot { paused: false, stock: None, ..want })));
+        assert_eq!((sale(""), sale("-")), (Ok(None), Ok(None)));
+        for bad in ["1", "1,2,0", "a,2,0,1", "1,2,0,-1"] {
+            assert_eq!(sale(bad), Err(ReplyFault), "{bad}");
         }
     }
 }

@@ -32,6 +32,8 @@ fn call(owner: &str, body: &str, ms: u64) -> Call {
             held: false,
         }),
         buckets: vec![(BUCKET.to_owned(), charge)],
+        sale: None,
+        else_refuse: false,
         call_by: Millis(0),
         now: Millis(NOW + ms).micros(),
     }

@@ -31,7 +31,7 @@ pub(crate) fn eval(redis: &mut Connection, script: &Script, keys: &[String], arg
 /// Runs `lua/admit.lua`.
 pub(crate) fn admit(redis: &mut Connection, call: &Call) -> sluice::admit::Verdict {
     let reply = eval(redis, &admit::SCRIPT, &call.keys(), &call.args());
-    admit::parse(reply).unwrap().0
+    admit::parse(reply).unwrap().verdict
 }
 
 fn value(reply: RedisValue) -> Value {

@@ -9,7 +9,7 @@ use sluice::model::Millis;
 use crate::stage::{ASSERTIONS, NOW, Stage, code, order, order_token, request, user_jwt, with};
 
 /// Redis admits: both buckets were charged.
-const ADMITTED: &str = "[0,1800000000100,\"\",500000,100000]";
+const ADMITTED: &str = "[0,1800000000100,\"\",\"\",500000,100000]";
 
 #[test]
 fn what_is_wrong_with_a_request_alone_is_told_without_any_network() {
@@ -114,9 +114,9 @@ fn an_operation_is_the_same_for_every_attempt_and_another_for_every_user_and_tok
 #[test]
 fn verdicts_of_redis_are_answers_and_the_origin_sees_nothing() {
     let cases = [
-        ("[1,1800000000000,2500000,0]", 429, "too_many_requests", Some("1")),
+        ("[1,1800000000000,\"\",2500000,0]", 429, "too_many_requests", Some("1")),
         ("[2,1800000000000,1800000000300]", 409, "in_progress", Some("1")),
-        ("[4,1800000000000,0,0]", 422, "idempotency_mismatch", None),
+        ("[4,1800000000000,\"\",0,0]", 422, "idempotency_mismatch", None),
         ("[5,1800000000000]", 409, "outcome_unknown", None),
         ("[7,1800000000000]", 409, "outcome_unknown", None),
         ("[6,1800000000000]", 503, "degraded", Some("2")),
@@ -158,7 +158,8 @@ fn a_final_answer_is_kept_and_a_passing_one_frees_the_operation() {
 
 #[test]
 fn a_lapsed_claim_that_is_taken_over_keeps_its_op_id() {
-    let stage = Stage::default().redis("[0,1800000000000,\"kept\",0,0]").origin(202, &[("sluice-completed", "1")], "");
+    let stage =
+        Stage::default().redis("[0,1800000000000,\"\",\"kept\",0,0]").origin(202, &[("sluice-completed", "1")], "");
     stage.play(order());
     let forwarded = stage.forwarded.borrow()[0].clone();
     assert!(forwarded.headers.contains(&("idempotency-key".into(), "kept".into())));
@@ -166,7 +167,7 @@ fn a_lapsed_claim_that_is_taken_over_keeps_its_op_id() {
 
 #[test]
 fn a_token_is_issued_by_the_gate_alone() {
-    let stage = Stage::default().redis("[0,1800000000000,\"\",0,0]");
+    let stage = Stage::default().redis("[0,1800000000000,\"\",\"\",0,0]");
     let response = stage.play(request("POST", "/v1/sales/demo/token"));
     let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
     assert_eq!((response.status, body["expires_at"].as_u64()), (200, Some(NOW + 600_000)));

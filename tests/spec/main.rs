@@ -9,5 +9,6 @@
 )]
 
 mod life;
+mod memory;
 mod outage;
 mod stage;

@@ -1,6 +1,6 @@
 //! A stage for the gate: Redis, the origin, the clock and chance as a test wants them, and a record of what was asked.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -29,8 +29,9 @@ type Work = Pin<Box<dyn Future<Output = ()>>>;
 pub(crate) struct World {
     redis: RefCell<VecDeque<Result<HttpReply, TransportFault>>>,
     origin: RefCell<VecDeque<Result<Answer, OriginFault>>>,
+    gate: OnceCell<Rc<Gate<Stage>>>,
     passed: Cell<u64>,
-    chance: Cell<u8>,
+    chance: Cell<u128>,
     work: RefCell<Vec<Work>>,
     /// Commands that reached Redis, as JSON arrays.
     pub(crate) asked: RefCell<Vec<Value>>,
@@ -42,6 +43,12 @@ pub(crate) struct World {
 
 #[derive(Clone, Default)]
 pub(crate) struct Stage(Rc<World>);
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stage")
+    }
+}
 
 impl std::ops::Deref for Stage {
     type Target = World;
@@ -65,7 +72,7 @@ impl Ports for Stage {
 
     fn random(&self) -> [u8; 16] {
         self.chance.set(self.chance.get() + 1);
-        [self.chance.get(); 16]
+        self.chance.get().to_be_bytes()
     }
 
     async fn forward(&self, request: Forward) -> Result<Answer, OriginFault> {
@@ -117,21 +124,40 @@ impl Stage {
         self
     }
 
+    /// What the `n`th call to Redis passed to its script, after the keys.
+    pub(crate) fn args(&self, n: usize) -> Vec<Value> {
+        let asked = self.asked.borrow()[n].clone();
+        let asked = asked.as_array().unwrap();
+        let keys = usize::try_from(asked[2].as_u64().unwrap()).unwrap();
+        asked[3 + keys..].to_vec()
+    }
+
+    /// The keys that the `n`th call to Redis passed to its script.
+    pub(crate) fn keys(&self, n: usize) -> Vec<String> {
+        let asked = self.asked.borrow()[n].clone();
+        let asked = asked.as_array().unwrap();
+        let keys = usize::try_from(asked[2].as_u64().unwrap()).unwrap();
+        asked[3..3 + keys].iter().map(|key| key.as_str().unwrap().to_owned()).collect()
+    }
+
     /// Time passes.
     pub(crate) fn later(&self, ms: u64) {
         self.passed.set(self.passed.get() + ms);
     }
 
-    /// Plays one request to its end, with the work that goes on after the answer.
+    /// Plays one request to its end, with the work that goes on after the answer. All requests of a stage meet the
+    /// same isolate.
     pub(crate) fn play(&self, request: Request) -> Response {
         self.play_with(include_str!("../../gate.toml"), request)
     }
 
-    /// The same under another configuration.
+    /// The same under another configuration, which counts when it is the stage's first request.
     pub(crate) fn play_with(&self, gate_toml: &str, request: Request) -> Response {
-        let config = config::Gate::parse(gate_toml).unwrap();
-        let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
-        let gate = Rc::new(Gate::new(config, secrets, self.clone()).unwrap());
+        let gate = self.gate.get_or_init(|| {
+            let config = config::Gate::parse(gate_toml).unwrap();
+            let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
+            Rc::new(Gate::new(config, secrets, self.clone()).unwrap())
+        });
         let answer = pollster::block_on(gate.handle(request, self.clone()));
         let work = std::mem::take(&mut *self.work.borrow_mut());
         work.into_iter().for_each(pollster::block_on);

@@ -11,7 +11,7 @@ use sluice::api::code::{Code, Language};
 use sluice::api::order::{OrderRequest, accepted, already_bought};
 use sluice::api::problem::Problem;
 use sluice::api::response::Response;
-use sluice::api::{COMPLETED, OUTCOME};
+use sluice::api::{COMPLETED, OUTCOME, SOLD_OUT};
 use sluice::assertion::Operation;
 use sluice::model::{Millis, OrderId, Partition, Sku, User};
 use sluice::script::deduct::{Claim, Deduct, Outcome, Reply};
@@ -125,7 +125,12 @@ fn answer(reply: &Reply, language: Language) -> Answer {
         Outcome::TooLate => (render(refuse(Code::OriginTimeout).status(503).retry_after(SOON)), Mark::Ambiguous),
         Outcome::RolledBack => (render(refuse(Code::SaleUnavailable).retry_after(LATER)), Mark::Ambiguous),
     };
-    marked(response, mark, reply.claim_written)
+    let mut answer = marked(response, mark, reply.claim_written);
+    if reply.outcome == Outcome::SoldOut && reply.stock == 0 {
+        // Nothing at all is left: the gate may refuse by itself for a moment.
+        answer.0.header(SOLD_OUT, reply.now.to_string());
+    }
+    answer
 }
 
 fn marked(mut response: Response, mark: Mark, completed: bool) -> Answer {

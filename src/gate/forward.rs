@@ -1,0 +1,147 @@
+//! What passes goes to the origin; what the origin says is sent on, remembered, and written to the claim.
+
+use std::rc::Rc;
+
+use sluice_upstash::Transport;
+
+use super::admission::{Admitted, Held, fault_line};
+use super::outcome::{self, Finish};
+use super::ports::{Answer, Forward, OriginFault, Ports, Request};
+use super::refusal::Refusal;
+use super::who::Caller;
+use super::{Gate, headers, whole};
+use crate::api::code::Code;
+use crate::api::problem::{self, Problem};
+use crate::api::{IDEMPOTENCY_KEY, SOLD_OUT};
+use crate::assertion::{self, Assertion, Operation};
+use crate::config::{OnAmbiguous, Route};
+use crate::digest::{self, Tag};
+use crate::model::Millis;
+use crate::script::{complete, release};
+
+impl<T: Transport + 'static> Gate<T> {
+    /// Forwards a request that was admitted.
+    pub(super) async fn forward<P: Ports>(
+        self: &Rc<Self>,
+        route: &Route,
+        request: &Request,
+        caller: &Caller,
+        admitted: &Admitted<'_>,
+        ports: &P,
+        id: Tag,
+    ) -> Result<Answer, Refusal> {
+        let operation = admitted.operation.as_ref();
+        let mut headers = headers::towards_origin(&request.headers);
+        let vouched = assertion(request, caller, operation.map(|o| o.assertion.clone()));
+        headers.push((assertion::HEADER.to_owned(), self.assertions.sign(vouched, ports.now())));
+        headers.push(("x-request-id".to_owned(), id.to_string()));
+        headers.push(("accept-encoding".to_owned(), "identity".to_owned()));
+        if let Some(operation) = operation {
+            headers.push((IDEMPOTENCY_KEY.to_owned(), operation.assertion.id.clone()));
+        }
+        let forward = Forward {
+            method: request.method.clone(),
+            target: request.target(),
+            headers,
+            body: whole(request).to_vec(),
+            timeout: route.origin_deadline,
+        };
+        let outcome = ports.forward(forward).await;
+        self.learn(caller, &outcome, ports.now());
+        if let Some(operation) = operation {
+            self.settle(route, operation, &outcome, ports);
+        }
+        match outcome {
+            Ok(mut answer) => {
+                let response = &mut answer.response;
+                let pairs = response.headers.iter().map(|(n, v)| (n.as_ref(), v.as_str()));
+                let named = headers::connection(pairs);
+                response.headers.retain(|(name, _)| headers::towards_client(name, &named));
+                Ok(answer)
+            }
+            Err(fault) => {
+                ports.log(&format!(r#"{{"event":"origin","fault":"{fault:?}","request_id":"{id}"}}"#));
+                Err(Refusal { met: admitted.owned(), ..origin_problem(fault, route, operation.is_some()).into() })
+            }
+        }
+    }
+
+    /// What an answer says of the sale, for the requests to come.
+    fn learn(&self, caller: &Caller, outcome: &Result<Answer, OriginFault>, now: Millis) {
+        let (Some(sku), Ok(Answer { response, .. })) = (&caller.sku, outcome) else { return };
+        if let Some(at) = response.get(SOLD_OUT).and_then(|at| at.parse().ok()) {
+            self.memory.sold_out(sku, Millis(at), now);
+        }
+        if response.status == 404 && problem::code_of(response).as_deref() == Some(Code::SaleUnknown.as_str()) {
+            self.memory.unknown(sku, now);
+        }
+    }
+
+    /// Decides what becomes of an operation, remembers it, and has it written to the claim after the answer.
+    fn settle<P: Ports>(
+        self: &Rc<Self>,
+        route: &Route,
+        operation: &Held,
+        outcome: &Result<Answer, OriginFault>,
+        ports: &P,
+    ) {
+        let finish = outcome::finish(outcome, route.on_ambiguous, Millis(operation.assertion.not_after));
+        match outcome::lasting(outcome, &finish) {
+            Some(answer) => self.memory.answered(operation.op, operation.fingerprint, answer, ports.now()),
+            None => self.memory.forget(&operation.op),
+        }
+        if finish != Finish::Nothing {
+            let (gate, ports) = (Rc::clone(self), ports.clone());
+            let (claim, owner) = (operation.assertion.claim.clone(), operation.owner);
+            ports.clone().background(async move { gate.finish(claim, owner, finish, &ports).await });
+        }
+    }
+
+    /// Writes what became of an operation to its claim.
+    async fn finish<P: Ports>(&self, claim: String, owner: Tag, finish: Finish, ports: &P) {
+        let left = self.time_left(ports);
+        let keys = [claim];
+        let reply = match &finish {
+            Finish::Nothing => return,
+            Finish::Complete(answer) => {
+                self.redis.eval(&complete::SCRIPT, &keys, &complete::args(&owner, answer.as_deref()), left).await
+            }
+            Finish::Release(how) => self.redis.eval(&release::SCRIPT, &keys, &release::args(&owner, *how), left).await,
+        };
+        match reply.map(|reply| complete::parse(&reply)) {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => {
+                ports.log(r#"{"event":"claim","fault":"finished by another owner, or no longer in flight"}"#);
+            }
+            Ok(Err(fault)) => ports.log(&format!(r#"{{"event":"claim","fault":"{fault}"}}"#)),
+            Err(fault) => ports.log(&fault_line("claim", &fault)),
+        }
+    }
+}
+
+/// What the gate vouches for towards the origin.
+fn assertion(request: &Request, caller: &Caller, op: Option<Operation>) -> Assertion {
+    Assertion {
+        sub: caller.user.as_ref().map(ToString::to_string),
+        ip: caller.ip.map(|ip| ip.to_string()),
+        sku: caller.sku.as_ref().map(ToString::to_string),
+        mtd: request.method.clone(),
+        pth: request.target(),
+        bdy: digest::body_hash(whole(request)),
+        op,
+    }
+}
+
+/// What a client is told when the origin gave no answer, and when to ask again.
+fn origin_problem(fault: OriginFault, route: &Route, is_operation: bool) -> Problem {
+    let code = match fault {
+        OriginFault::Timeout => Code::OriginTimeout,
+        OriginFault::Unreachable => Code::OriginUnreachable,
+    };
+    // Until `not_after` the first attempt may still reach the origin, and the claim keeps others out.
+    let wait = match (is_operation, route.on_ambiguous) {
+        (true, OnAmbiguous::Retry) => route.origin_deadline,
+        _ => Millis(1_000),
+    };
+    Problem::from(code).retry_after(wait)
+}

@@ -1,0 +1,186 @@
+//! What one isolate remembers, and what it would answer from it alone.
+
+use std::cell::RefCell;
+
+use sluice_upstash::Fault;
+
+use super::admission::Question;
+use super::refusal::{self, Refusal};
+use crate::admit::Verdict;
+use crate::api::code::Code;
+use crate::config::Gate;
+use crate::digest::Tag;
+use crate::model::{Micros, Millis, Quota, Sku};
+use crate::script::admit::Reply;
+use crate::shed::breaker::{Permit, Terms};
+use crate::shed::operations::Met as MetOperation;
+use crate::shed::{Breaker, Denied, Offset, Operations, Pace, Sales};
+
+/// Bounds of the tables: a flood of random keys costs an isolate a few megabytes, and nothing else.
+const SALES: usize = 1_000;
+const BUCKETS: usize = 10_000;
+const OPERATIONS: usize = 10_000;
+const OPERATIONS_BYTES: usize = 4 * 1024 * 1024;
+
+/// The memory of one isolate. Borrowed for the length of one step, never across an await.
+#[derive(Debug)]
+pub(super) struct Memory(RefCell<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    breaker: Breaker,
+    offset: Offset,
+    sales: Sales,
+    denied: Denied,
+    operations: Operations,
+    /// How many repeated attempts may ask Redis although memory would refuse them.
+    repeats: Pace,
+}
+
+/// What memory says of a request.
+pub(super) enum Recalled {
+    /// Nothing: Redis decides.
+    Nothing,
+    /// The operation's answer, packed.
+    Answer(String),
+    /// Refused.
+    Refused(Refusal),
+}
+
+impl Memory {
+    /// An isolate that knows nothing yet.
+    pub(super) fn new(config: &Gate) -> Self {
+        let terms =
+            Terms { failures: config.breaker.failures, open: config.breaker.open, probe: config.redis_deadline };
+        Self(RefCell::new(Inner {
+            breaker: Breaker::new(terms),
+            offset: Offset::default(),
+            sales: Sales::new(SALES, config.snapshot, config.redis_deadline),
+            denied: Denied::new(BUCKETS, config.snapshot),
+            operations: Operations::new(OPERATIONS, OPERATIONS_BYTES, config.snapshot),
+            repeats: Pace::new(repeats()),
+        }))
+    }
+
+    /// What would be answered without asking. The operation's own outcome comes first.
+    pub(super) fn recall(&self, question: &Question<'_>, now: Millis) -> Recalled {
+        let memory = self.0.borrow();
+        if let Some(claiming) = &question.call.claiming {
+            match memory.operations.get(&claiming.op_id, &claiming.fingerprint, now) {
+                Some(MetOperation::Answered(answer)) => return Recalled::Answer(answer.to_owned()),
+                Some(MetOperation::InFlight) => return Recalled::Refused(refusal::in_progress(Millis(1_000)).into()),
+                None => {}
+            }
+        }
+        let Some(sku) = question.sku else { return memory.denied(question, now) };
+        if memory.sales.is_unknown(sku, now) {
+            return Recalled::Refused(Code::SaleUnknown.into());
+        }
+        if question.call.claiming.is_some() {
+            let clock = memory.offset.earliest(now).zip(memory.offset.latest(now));
+            let shut = memory.sales.get(sku, now).zip(clock).and_then(|(sale, (a, b))| sale.surely_shut(a, b));
+            if let Some(shut) = shut {
+                return Recalled::Refused(refusal::shut(shut).into());
+            }
+        }
+        memory.denied(question, now)
+    }
+
+    /// Whether a repeated attempt may ask Redis although memory would refuse it.
+    pub(super) fn may_repeat(&self, now: Millis) -> bool {
+        self.0.borrow_mut().repeats.take(now).is_ok()
+    }
+
+    /// Whether Redis may be asked.
+    pub(super) fn permit(&self, now: Millis) -> Permit {
+        self.0.borrow_mut().breaker.permit(now)
+    }
+
+    /// Whether this caller is to bring a new snapshot of the sale.
+    pub(super) fn begin_refresh(&self, sku: &Sku, now: Millis) -> bool {
+        self.0.borrow_mut().sales.begin_refresh(sku, now)
+    }
+
+    /// The latest that Redis' clock can show at `now`; zero before the first reply.
+    pub(super) fn latest(&self, now: Millis) -> Millis {
+        self.0.borrow().offset.latest(now).unwrap_or_default()
+    }
+
+    /// An attempt at an operation begins, and is over by `until`.
+    pub(super) fn begin(&self, op: Tag, fingerprint: Tag, until: Millis) {
+        self.0.borrow_mut().operations.begin(op, fingerprint, until);
+    }
+
+    /// The attempt ended without an answer that would be repeated.
+    pub(super) fn forget(&self, op: &Tag) {
+        self.0.borrow_mut().operations.forget(op);
+    }
+
+    /// The operation has its final answer.
+    pub(super) fn answered(&self, op: Tag, fingerprint: Tag, answer: String, now: Millis) {
+        self.0.borrow_mut().operations.answered(op, fingerprint, answer, now);
+    }
+
+    /// Nothing is left of a sale at Redis' time `at`.
+    pub(super) fn sold_out(&self, sku: &Sku, at: Millis, now: Millis) {
+        self.0.borrow_mut().sales.sold_out(sku, at, now);
+    }
+
+    /// There is no such sale.
+    pub(super) fn unknown(&self, sku: &Sku, now: Millis) {
+        self.0.borrow_mut().sales.learn_unknown(sku, now);
+    }
+
+    /// Learns from a call that was answered.
+    pub(super) fn learn(&self, question: &Question<'_>, reply: &Reply, asked: Millis, heard: Millis) {
+        let mut memory = self.0.borrow_mut();
+        memory.breaker.answered();
+        memory.offset.learn(asked, heard, reply.now);
+        if let (Some(sku), Some(sale)) = (question.sku, reply.sale) {
+            memory.sales.learn(sku, sale, asked);
+        }
+        match (&reply.verdict, &question.call.claiming) {
+            (Verdict::Limited { levels }, _) => {
+                for ((bucket, (_, charge)), level) in question.buckets.iter().zip(&question.call.buckets).zip(levels) {
+                    if charge.wait(*level).is_some_and(|wait| wait > Micros(0)) {
+                        memory.denied.learn(bucket.clone(), *level, reply.now, heard);
+                    }
+                }
+            }
+            (Verdict::Replay { answer }, Some(claiming)) => {
+                memory.operations.answered(claiming.op_id, claiming.fingerprint, answer.clone(), heard);
+            }
+            _ => {}
+        }
+    }
+
+    /// Learns from a call that failed. An error by which the database shows that it lives is no outage.
+    pub(super) fn failed(&self, fault: &Fault, now: Millis) {
+        let breaker = &mut self.0.borrow_mut().breaker;
+        match fault {
+            Fault::Refused(_) => breaker.answered(),
+            Fault::Unauthorized => breaker.failed_for_good(now),
+            _ => breaker.failed(now),
+        }
+    }
+}
+
+/// 200 at once, then 100 a second: enough for a sale's retries through one isolate, too few to hurt Redis.
+fn repeats() -> Option<Quota> {
+    Quota::parse(200, "100/s").ok()
+}
+
+impl Inner {
+    /// The buckets that refused lately, and would still.
+    fn denied(&self, question: &Question<'_>, now: Millis) -> Recalled {
+        let Some(latest) = self.offset.latest(now) else { return Recalled::Nothing };
+        let mut refused = Vec::new();
+        for ((bucket, (_, charge)), limit) in question.buckets.iter().zip(&question.call.buckets).zip(&question.limits)
+        {
+            if let Some(level) = self.denied.refuses(bucket, *charge, latest, now) {
+                refused.push((limit.name.clone(), *charge, level));
+            }
+        }
+        if refused.is_empty() { Recalled::Nothing } else { Recalled::Refused(Refusal::limited(refused)) }
+    }
+}
