@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{checks, console, deploy, dev, rush, user};
+use crate::{checks, conformance, console, deploy, dev, rush, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -40,6 +40,12 @@ enum Command {
         /// Run the other parts too when one fails.
         #[arg(long)]
         keep_going: bool,
+    },
+    /// Run the published npm clients against the bridge. Exits with 1 when a check fails.
+    Conformance {
+        /// Print one JSON object on stdout.
+        #[arg(long)]
+        json: bool,
     },
     /// Print the JWT of a user, signed with the secret of `cargo xtask dev`.
     User {
@@ -85,6 +91,11 @@ fn run(command: &Command) -> Result<ExitCode> {
             return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Test { ref parts, keep_going } => checks::run(parts, keep_going)?,
+        Command::Conformance { json } => {
+            let report = conformance::run()?;
+            report.print(json)?;
+            return Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::User { ref id, ttl } => {
             console::result(&user::jwt(&dev::secrets()?.user_jwt, id, ttl)?);
         }

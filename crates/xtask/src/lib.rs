@@ -5,6 +5,7 @@ pub mod checks;
 pub mod cli;
 pub mod clock;
 pub mod command;
+pub mod conformance;
 pub mod console;
 pub mod deploy;
 pub mod dev;

@@ -13,6 +13,7 @@ mod answers;
 mod cluster;
 mod events;
 mod formats;
+mod fuzz;
 mod limits;
 mod outage;
 mod paths;

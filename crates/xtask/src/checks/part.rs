@@ -2,7 +2,7 @@
 
 use super::{cargo, deny, tree};
 use crate::build::{self, Variant};
-use crate::{console, deploy, dev, rush, tools};
+use crate::{conformance, console, deploy, dev, rush, tools};
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 
@@ -23,6 +23,8 @@ pub enum Part {
     Wasm,
     /// The bridge against a real redis-server.
     Bridge,
+    /// The published npm clients against the bridge.
+    Conformance,
     /// The origin against a real redis-server and SQL.
     Origin,
     /// Whole stacks: tests/live, and the stack itself.
@@ -37,7 +39,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, quick ones first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Fmt,
         Self::Tree,
         Self::Deny,
@@ -45,6 +47,7 @@ impl Part {
         Self::Spec,
         Self::Wasm,
         Self::Bridge,
+        Self::Conformance,
         Self::Origin,
         Self::Live,
         Self::Deploy,
@@ -63,6 +66,7 @@ impl Part {
             Self::Spec => "spec",
             Self::Wasm => "wasm",
             Self::Bridge => "bridge",
+            Self::Conformance => "conformance",
             Self::Origin => "origin",
             Self::Live => "live",
             Self::Deploy => "deploy",
@@ -82,6 +86,7 @@ impl Part {
             Self::Spec => "tests without services",
             Self::Wasm => "both variants of the edge, and their size",
             Self::Bridge => "the bridge and a real Redis",
+            Self::Conformance => "npm's clients for Upstash and the bridge",
             Self::Origin => "the origin, a real Redis and SQL",
             Self::Live => "whole stacks",
             Self::Deploy => "deployment, dry run",
@@ -103,6 +108,7 @@ impl Part {
             Self::Spec => cargo::spec(),
             Self::Wasm => wasm(),
             Self::Bridge => cargo::with_redis(&["bridge"]),
+            Self::Conformance => clients(),
             Self::Origin => cargo::with_redis(&["origin"]),
             Self::Live => cargo::with_redis(&["stack", "live"]),
             Self::Deploy => deploy::run(true),
@@ -122,6 +128,13 @@ fn wasm() -> Result<()> {
             edge.size.within_budget()?;
         }
     }
+    Ok(())
+}
+
+fn clients() -> Result<()> {
+    let report = conformance::run()?;
+    report.print(false)?;
+    ensure!(report.failed == 0, "the bridge and npm's clients differ");
     Ok(())
 }
 
