@@ -1,7 +1,7 @@
 -- Decides whether a request passes: its operation's claim first, then all its buckets together.
 --
 -- KEYS   [1]  claim of the operation, only when ARGV[1] names an owner
---        then sale and stock, only when ARGV[9] is '1'
+--        then sale and stock, only when ARGV[9] is '1' or '2'
 --        then one key a bucket
 -- ARGV   [1]  owner nonce, or '' for a request that is no operation
 --        [2]  fingerprint       [3]  op id
@@ -9,7 +9,8 @@
 --        [6]  '1' when an ambiguous outcome is held, '0' when it may be tried again
 --        [7]  latest Redis time in ms at which this call may still claim, 0 for any
 --        [8]  now in µs where Redis' clock cannot be used, else 0
---        [9]  '1' when sale and stock are passed: a sale that sells nothing refuses what has no claim yet
+--        [9]  '1' when sale and stock are passed and a sale that sells nothing refuses what has no claim yet,
+--             '2' when they are passed only to be told, '0' when they are not
 --        [10] '1' when the caller would refuse what has no claim yet
 --        then three a bucket: interval in µs, burst, cost
 -- Reply  {0 admitted,  now ms, sale, op id when an earlier claim was taken over else '', level...}
@@ -35,7 +36,7 @@ local now_ms = math.floor(now / 1000)
 if call_by > 0 and now_ms > call_by then return {6, now_ms} end
 
 local claims = owner == '' and 0 or 1
-local first = claims + (ARGV[9] == '1' and 2 or 0) + 1
+local first = claims + (ARGV[9] ~= '0' and 2 or 0) + 1
 local stored = #KEYS > 0 and redis.call('MGET', unpack(KEYS)) or {}
 
 local verdict, taken_over, free, record = 0, '', false, claims == 1 and stored[1]
@@ -63,14 +64,14 @@ elseif ARGV[10] == '1' then
 end
 
 local sale = ''
-if ARGV[9] == '1' and verdict == 0 then
+if ARGV[9] ~= '0' and verdict == 0 then
   local stock = tonumber(stored[claims + 2])
   local terms = redis.call('HMGET', KEYS[claims + 1], 'starts_at', 'ends_at', 'paused')
   local starts_at, ends_at = tonumber(terms[1]), tonumber(terms[2])
   if starts_at and ends_at then
     sale = table.concat({terms[1], terms[2], terms[3] or '0', stock and string.format('%.0f', stock) or ''}, ',')
     local shut = not stock or terms[3] == '1' or now_ms < starts_at or now_ms >= ends_at or stock <= 0
-    if shut and not record then return {8, now_ms, sale} end
+    if shut and ARGV[9] == '1' and not record then return {8, now_ms, sale} end
   else
     sale = '-'
   end

@@ -116,7 +116,9 @@ impl<T: Transport + 'static> Gate<T> {
 
     fn issue<P: Ports>(&self, caller: &Caller, ports: &P) -> Result<Response, Refusal> {
         let (Some(user), Some(sku)) = (&caller.user, &caller.sku) else { return Err(Code::IdentityMissing.into()) };
-        let expires = ports.now().plus(self.config.token_lifetime);
+        let now = ports.now();
+        let starts_at = self.memory.sale(sku, now).map_or(now, |sale| sale.starts_at);
+        let expires = now.max(starts_at).plus(self.config.token_lifetime);
         let token = self.tokens.issue(ports.random(), user, sku, expires);
         let body = serde_json::json!({ "token": token, "expires_at": expires.0 });
         Ok(Response::json(200, body.to_string().into_bytes()))

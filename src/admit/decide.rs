@@ -12,6 +12,8 @@ pub struct Ask<'a> {
     pub operation: Option<(&'a str, &'a str)>,
     /// Whether the caller would refuse an operation that has no claim yet.
     pub else_refuse: bool,
+    /// Whether a sale that sells nothing refuses what has no claim yet.
+    pub sale_refuses: bool,
     /// What each bucket is asked.
     pub charges: &'a [Charge],
     /// Latest time at which it may claim; zero for any.
@@ -67,7 +69,7 @@ pub fn decide(ask: Ask<'_>, held: Held<'_>, now: Micros) -> Decision {
         },
         Some(Step::Claim | Step::TakeOver) | None => {
             let new = met != Some(Step::TakeOver);
-            if let Some(shut) = held.sale.filter(|_| new).and_then(|sale| sale.shut(now_ms)) {
+            if let Some(shut) = held.sale.filter(|_| new && ask.sale_refuses).and_then(|sale| sale.shut(now_ms)) {
                 return refused(Verdict::Shut(shut));
             }
             match charged {

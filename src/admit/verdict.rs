@@ -44,3 +44,11 @@ pub enum Verdict {
     /// The operation was answered before, but the answer was too large to keep.
     Tombstone,
 }
+
+impl Verdict {
+    /// Whether the sale was read on the way to it, where it was asked for; an operation's own outcome comes before.
+    #[must_use]
+    pub fn has_read_sale(&self) -> bool {
+        matches!(self, Self::Admitted { .. } | Self::Limited { .. } | Self::Shut(_))
+    }
+}

@@ -17,10 +17,10 @@ use crate::api::ratelimit::Met;
 use crate::api::response::Response;
 use crate::api::{REPLAYED, answer};
 use crate::assertion::Operation;
-use crate::config::{IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Route};
+use crate::config::{Action, IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Route};
 use crate::digest::Tag;
 use crate::model::{Cost, Millis, Partition, Sku};
-use crate::script::admit::{self, Call, Claiming, Reply};
+use crate::script::admit::{self, Call, Claiming, Reply, Sale};
 use crate::script::release::{self, Release};
 use crate::shed::breaker::Permit;
 use crate::shed::denied::Bucket;
@@ -116,11 +116,14 @@ impl<T: Transport + 'static> Gate<T> {
         question.call.call_by = self.memory.latest(deadline);
         // What memory refuses is no new attempt of this isolate's, and brings no snapshot.
         let begun = question.call.claiming.as_ref().filter(|_| refusal.is_none()).map(|c| (c.op_id, c.fingerprint));
-        if let (Some(sku), Some((op, fingerprint))) = (question.sku, begun) {
+        if let Some((op, fingerprint)) = begun {
             self.memory.begin(op, fingerprint, deadline.plus(route.origin_deadline));
-            if self.memory.begin_refresh(sku, asked) {
-                question.call.sale = Some([self.keys.sale(sku), self.keys.stock(sku)]);
-            }
+        }
+        // A token holds from the sale's start on, which only Redis knows; what is sold out may still be restocked.
+        let reads_sale = begun.is_some() || route.action == Action::IssueToken;
+        if let Some(sku) = question.sku.filter(|sku| reads_sale && self.memory.begin_refresh(sku, asked)) {
+            question.call.sale =
+                Some(Sale { keys: [self.keys.sale(sku), self.keys.stock(sku)], refuses: begun.is_some() });
         }
         let outcome = self.call(&question.call, ports).await;
         let heard = ports.now();

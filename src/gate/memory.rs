@@ -6,7 +6,7 @@ use sluice_upstash::Fault;
 
 use super::admission::Question;
 use super::refusal::{self, Refusal};
-use crate::admit::Verdict;
+use crate::admit::{Snapshot, Verdict};
 use crate::api::code::Code;
 use crate::config::Gate;
 use crate::digest::Tag;
@@ -96,6 +96,11 @@ impl Memory {
         self.0.borrow_mut().breaker.permit(now)
     }
 
+    /// The sale, as Redis told it lately.
+    pub(super) fn sale(&self, sku: &Sku, now: Millis) -> Option<Snapshot> {
+        self.0.borrow().sales.get(sku, now)
+    }
+
     /// Whether this caller is to bring a new snapshot of the sale.
     pub(super) fn begin_refresh(&self, sku: &Sku, now: Millis) -> bool {
         self.0.borrow_mut().sales.begin_refresh(sku, now)
@@ -136,8 +141,12 @@ impl Memory {
         let mut memory = self.0.borrow_mut();
         memory.breaker.answered();
         memory.offset.learn(asked, heard, reply.now);
-        if let (Some(sku), Some(sale)) = (question.sku, reply.sale) {
-            memory.sales.learn(sku, sale, asked);
+        match (question.sku, reply.sale) {
+            (Some(sku), Some(sale)) => memory.sales.learn(sku, sale, asked),
+            (Some(sku), None) if question.call.sale.is_some() && reply.verdict.has_read_sale() => {
+                memory.sales.learn_absent(sku, heard);
+            }
+            _ => {}
         }
         match (&reply.verdict, &question.call.claiming) {
             (Verdict::Limited { levels }, _) => {

@@ -32,13 +32,22 @@ pub struct Claiming {
     pub held: bool,
 }
 
+/// The sale that a call reads.
+#[derive(Clone, Debug)]
+pub struct Sale {
+    /// Keys of the sale and of its stock.
+    pub keys: [String; 2],
+    /// Whether a sale that sells nothing refuses what has no claim yet; else it is only told.
+    pub refuses: bool,
+}
+
 /// One call.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     /// The operation, on routes that have one.
     pub claiming: Option<Claiming>,
-    /// Keys of the sale and of its stock, when a snapshot is wanted.
-    pub sale: Option<[String; 2]>,
+    /// The sale, when a snapshot of it is wanted.
+    pub sale: Option<Sale>,
     /// Whether the caller would refuse an operation that has no claim yet.
     pub else_refuse: bool,
     /// Key and charge of each bucket.
@@ -54,7 +63,7 @@ impl Call {
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let claim = self.claiming.iter().map(|c| c.key.clone());
-        let sale = self.sale.iter().flatten().cloned();
+        let sale = self.sale.iter().flat_map(|sale| &sale.keys).cloned();
         claim.chain(sale).chain(self.buckets.iter().map(|(key, _)| key.clone())).collect()
     }
 
@@ -73,8 +82,8 @@ impl Call {
             ]),
             None => args.extend([Arg::Str(""), Arg::Str(""), Arg::Str(""), Arg::Int(0), Arg::Int(0), Arg::Int(0)]),
         }
-        let (sale, else_refuse) = (self.sale.is_some(), self.else_refuse);
-        args.extend([self.call_by.0, self.now.0, sale.into(), else_refuse.into()].map(Arg::Int));
+        let sale = self.sale.as_ref().map_or(0, |sale| if sale.refuses { 1 } else { 2 });
+        args.extend([self.call_by.0, self.now.0, sale, self.else_refuse.into()].map(Arg::Int));
         for (_, charge) in &self.buckets {
             let quota = charge.quota;
             args.extend([quota.interval().0, quota.burst().into(), charge.cost.0.into()].map(Arg::Int));

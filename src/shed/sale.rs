@@ -62,6 +62,12 @@ impl Sales {
         self.known.put(sku.clone(), known, 0, asked.plus(REMEMBERED));
     }
 
+    /// Redis holds no such sale (it is not preheated, or does not exist): nobody looks again while that is fresh.
+    pub fn learn_absent(&mut self, sku: &Sku, now: Millis) {
+        let known = Known { snapshot: None, refreshing_until: now.plus(self.fresh) };
+        self.known.put(sku.clone(), known, 0, now.plus(REMEMBERED));
+    }
+
     /// The origin says that nothing at all is left, at Redis' time `at`.
     pub fn sold_out(&mut self, sku: &Sku, at: Millis, now: Millis) {
         let Some((snapshot, _)) = self.known.get(sku, now).and_then(|known| known.snapshot) else { return };
@@ -115,6 +121,13 @@ mod tests {
         assert_eq!(sales.get(&sku(), Millis(3)).unwrap().stock, Some(0));
         sales.learn(&sku(), Snapshot { at: Millis(201), ..OPEN }, Millis(3));
         assert_eq!(sales.get(&sku(), Millis(3)).unwrap().stock, Some(3), "a restock is seen");
+    }
+
+    #[test]
+    fn a_sale_that_redis_does_not_hold_is_looked_for_once_while_that_is_fresh() {
+        let mut sales = sales();
+        sales.learn_absent(&sku(), Millis(0));
+        assert!(!sales.begin_refresh(&sku(), Millis(999)) && sales.begin_refresh(&sku(), Millis(1_000)));
     }
 
     #[test]

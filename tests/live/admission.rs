@@ -133,7 +133,10 @@ async fn a_decision_is_one_http_request_and_one_evalsha() {
         let token = edge.token("42", "demo");
         let warm = rest.commands().len();
         let sent = || -> Vec<(String, usize)> {
-            rest.commands().into_iter().skip(warm).map(|(name, keys)| (name, keys.len())).collect()
+            // Now and then a call also reads the sale, for all that come within the next second.
+            let of_sale = |key: &String| key.contains(":sale:") || key.contains(":stock:");
+            let counted = |keys: Vec<String>| keys.iter().filter(|key| !of_sale(key)).count();
+            rest.commands().into_iter().skip(warm).map(|(name, keys)| (name, counted(keys))).collect()
         };
         edge.issue("42", "demo").send().await.is(200);
         edge.get("/v1/sales/demo").send().await.is(202);
@@ -144,7 +147,7 @@ async fn a_decision_is_one_http_request_and_one_evalsha() {
         edge.order("42", "demo", &token).send().await.is(202);
         let replay = edge.order("42", "demo", &token).settled().await;
         assert_eq!(replay.header("idempotency-replayed"), Some("true"));
-        assert_eq!(sent()[2], evalsha(5), "claim, sale, stock, and two buckets");
+        assert_eq!(sent()[2], evalsha(3), "claim and two buckets");
         let deadline = clock::now() + Duration::from_secs(10);
         while sent().len() < 5 && clock::now() < deadline {
             tokio::time::sleep(clock::POLL).await;

@@ -9,7 +9,7 @@ use sluice::admit::decide::{Ask, Held, decide};
 use sluice::admit::{Charge, Snapshot, Verdict};
 use sluice::digest::Tag;
 use sluice::model::{Cost, Micros, Millis, Quota};
-use sluice::script::admit::{Call, Claiming};
+use sluice::script::admit::{Call, Claiming, Sale};
 use sluice::script::release::Release;
 use sluice::script::{complete, release};
 
@@ -20,7 +20,7 @@ const LEASE: u64 = 30_000;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Admit { owner: u8, body: u8, sale: bool, else_refuse: bool, late: bool },
+    Admit { owner: u8, body: u8, sale: u8, else_refuse: bool, late: bool },
     Complete { owner: u8, kept: bool },
     Release { owner: u8, not_after: Option<u64> },
     Sale { paused: bool, stock: Option<u8>, starts_in: i64, ends_in: i64 },
@@ -30,7 +30,7 @@ enum Step {
 fn step() -> impl Strategy<Value = (u64, Step)> {
     let yes = any::<bool>;
     let step = prop_oneof![
-        12 => (0u8..3, 0u8..2, yes(), proptest::bool::weighted(0.2), proptest::bool::weighted(0.1))
+        12 => (0u8..3, 0u8..2, 0u8..3, proptest::bool::weighted(0.2), proptest::bool::weighted(0.1))
             .prop_map(|(owner, body, sale, else_refuse, late)| Step::Admit { owner, body, sale, else_refuse, late }),
         2 => (0u8..3, yes()).prop_map(|(owner, kept)| Step::Complete { owner, kept }),
         3 => (0u8..3, proptest::option::of(0u64..40_000)).prop_map(|(owner, not_after)| Step::Release { owner, not_after }),
@@ -70,7 +70,7 @@ impl World<'_> {
             Step::Admit { owner, body, sale, else_refuse, late } => {
                 let call = self.call(*owner, *body, *sale, *else_refuse, *late);
                 let verdict = admit(self.redis, &call);
-                prop_assert_eq!(verdict, self.expected(&call, *sale));
+                prop_assert_eq!(verdict, self.expected(&call));
             }
             Step::Complete { owner, kept } => {
                 let (owner, answer) = (tag("owner", *owner), kept.then_some("202\n\nt{}"));
@@ -119,7 +119,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn call(&self, owner: u8, body: u8, sale: bool, else_refuse: bool, late: bool) -> Call {
+    fn call(&self, owner: u8, body: u8, sale: u8, else_refuse: bool, late: bool) -> Call {
         Call {
             claiming: Some(Claiming {
                 key: self.keys[0].clone(),
@@ -130,7 +130,7 @@ impl World<'_> {
                 retention: Millis(86_400_000),
                 held: self.held,
             }),
-            sale: sale.then(|| [self.keys[1].clone(), self.keys[2].clone()]),
+            sale: (sale > 0).then(|| Sale { keys: [self.keys[1].clone(), self.keys[2].clone()], refuses: sale == 1 }),
             else_refuse,
             buckets: vec![(self.keys[3].clone(), Self::charge())],
             call_by: Millis(if late { self.now - 1 } else { 0 }),
@@ -139,16 +139,21 @@ impl World<'_> {
     }
 
     /// What the specification says, applied to the model.
-    fn expected(&mut self, call: &Call, sale: bool) -> Verdict {
+    fn expected(&mut self, call: &Call) -> Verdict {
         let claiming = call.claiming.as_ref().unwrap();
         let (owner, fingerprint) = (claiming.owner.to_string(), claiming.fingerprint.to_string());
         let ask = Ask {
             operation: Some((&owner, &fingerprint)),
             else_refuse: call.else_refuse,
+            sale_refuses: call.sale.as_ref().is_some_and(|sale| sale.refuses),
             charges: &[Self::charge()],
             call_by: call.call_by,
         };
-        let held = Held { claim: self.claim.as_ref(), sale: self.sale.filter(|_| sale), buckets: &[self.bucket] };
+        let held = Held {
+            claim: self.claim.as_ref(),
+            sale: self.sale.filter(|_| call.sale.is_some()),
+            buckets: &[self.bucket],
+        };
         let mut decision = decide(ask, held, call.now);
         if let Verdict::Admitted { taken_over: Some(op_id), .. } = &mut decision.verdict {
             *op_id = tag("op", 0).to_string();

@@ -188,3 +188,13 @@ fn a_call_is_bounded_by_redis_own_time_once_that_is_known() {
     let call_by = stage.args(1)[6].as_u64().unwrap();
     assert!((NOW + 400..NOW + 405).contains(&call_by), "{call_by}");
 }
+
+#[test]
+fn a_token_fetched_long_before_the_start_holds_until_ten_minutes_after_it() {
+    let coming = "[0,1800000000000,\"1800003600000,1800007200000,0,5\",\"\",0,0]";
+    let stage = Stage::default().redis(coming);
+    let response = stage.play(request("POST", "/v1/sales/demo/token"));
+    let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
+    assert_eq!(body["expires_at"], 1_800_003_600_000u64 + 600_000);
+    assert_eq!((stage.args(0)[8].clone(), stage.keys(0)[0].as_str()), (2.into(), "sl1:{p0}:sale:demo"));
+}
