@@ -10,12 +10,12 @@ use crate::support::{Bridge, Redis, TOKEN, until};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Three masters that share the slots.
-struct Cluster {
-    nodes: Vec<Redis>,
+pub struct Cluster {
+    pub nodes: Vec<Redis>,
 }
 
 impl Cluster {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let mut nodes = Vec::new();
         for _ in 0..3 {
             let node = Redis::start_with(|redis| {
@@ -43,7 +43,7 @@ impl Cluster {
         cluster
     }
 
-    async fn bridge(&self) -> Bridge {
+    pub async fn bridge(&self) -> Bridge {
         let url = format!("redis+cluster://127.0.0.1:{}", self.nodes[0].port);
         Bridge::of(Config::new(&url, TOKEN).unwrap()).await
     }

@@ -14,6 +14,7 @@ mod cluster;
 mod events;
 mod formats;
 mod fuzz;
+mod gateway;
 mod limits;
 mod outage;
 mod paths;
