@@ -2,7 +2,9 @@
 -- that line numbers hold, and hides what leads around it. @NAMES@ are filled in by guard.rs.
 -- `redis.call` must be a C function, as the real one is: a Lua function in `return redis.call(...)` would take the
 -- place of the script's frame, and with it of the line that an error names. So it is a coroutine that never ends.
-local redis, server, _G, load, loadstring = (function()
+-- The semicolon at the end is not decoration: without it a script could go on with the statement, where the names
+-- still mean what they meant before.
+local redis, server, _G, load, loadstring, getfenv, setfenv = (function()
   local R, S, G, K = redis, rawget(_G, 'server'), _G, KEYS
   local T, P, D, L = @TABLE@, @PREFIX@, @DECLARED@, @LISTED@
   local find, match, gmatch, lower, upper, sub = string.find, string.match, string.gmatch, string.lower, string.upper, string.sub
@@ -91,8 +93,8 @@ local redis, server, _G, load, loadstring = (function()
   end
   local proxy = meta({}, {__index = part, __newindex = frozen, __metatable = false})
   local own
-  own = {redis = proxy, server = S and proxy, load = deny, loadstring = deny}
+  own = {redis = proxy, server = S and proxy, load = deny, loadstring = deny, getfenv = deny, setfenv = deny}
   own._G = own
   meta(own, {__index = function(_, k) return G[k] end, __newindex = frozen, __metatable = false})
-  return proxy, S and proxy, own, deny, deny
-end)()
+  return proxy, S and proxy, own, deny, deny, deny, deny
+end)();

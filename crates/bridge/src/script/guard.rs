@@ -102,7 +102,7 @@ mod tests {
         let guard = Guard::new(&Catalog::default(), &Access::new(false, None, Some("a'\n")), true);
         let text = String::from_utf8(guard.put_before(b"return 1\nx")).unwrap();
         assert_eq!(text.lines().count(), 2);
-        assert!(text.contains(r"'a\039\010'") && text.ends_with(" return 1\nx") && !text.contains('@'), "{text}");
+        assert!(text.contains(r"'a\039\010'") && text.ends_with("; return 1\nx") && !text.contains('@'), "{text}");
         let text = String::from_utf8(guard.put_before(b"#!lua flags=no-writes\nreturn 1")).unwrap();
         assert!(text.starts_with("#!lua flags=no-writes\nlocal redis") && text.ends_with(" return 1"), "{text}");
     }

@@ -8,7 +8,7 @@ use sluice::admit::{Charge, Verdict};
 use sluice::api::code::Language;
 use sluice::digest::Tag;
 use sluice::model::{Cost, Micros, Millis, OrderId, Quota, Sku, User};
-use sluice::script::admit::{Call, Claiming};
+use sluice::script::admit::{Call, Claiming, Sale};
 use sluice::script::deduct::{self, Answers, Claim, Deduct, Outcome};
 use sluice::script::keys::Keyspace;
 use sluice::script::preheat::{self, Terms};
@@ -67,7 +67,7 @@ impl Gateway {
                 retention: Millis(86_400_000),
                 held: false,
             }),
-            sale: Some([self.keys.sale(sku), self.keys.stock(sku)]),
+            sale: Some(Sale { keys: [self.keys.sale(sku), self.keys.stock(sku)], refuses: true }),
             buckets: vec![
                 (self.keys.bucket(p, "user", &operation(sku, user)), charge(3)),
                 (self.keys.bucket(p, "ip", &tag(sku.as_str())), charge(50)),

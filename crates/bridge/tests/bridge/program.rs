@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Redis, answer, free_port, send_signal, until};
+use crate::support::{Redis, answer, free_port, send_signal, timed, until};
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice-bridge"));
@@ -85,6 +85,84 @@ async fn mistakes_end_it_with_a_reason() {
     }
 }
 
+#[tokio::test]
+async fn databases_come_from_the_environment_or_a_file_and_the_log_is_json() {
+    let redis = Redis::start().await;
+    let text =
+        format!("[[database]]\nname = \"a\"\nredis = \"{}/4\"\n[[database.token]]\ntoken = \"s3cret\"\n", redis.url());
+    let file = redis.folder.path().join("databases.toml");
+    std::fs::write(&file, &text).unwrap();
+    let sources = [("SLUICE_BRIDGE_DATABASES", text), ("SLUICE_BRIDGE_DATABASES_FILE", file.display().to_string())];
+    for (name, value) in sources {
+        let port = free_port();
+        let mut child = program()
+            .env(name, value)
+            .env("SLUICE_BRIDGE_LISTEN", format!("127.0.0.1:{port}"))
+            .env("SLUICE_BRIDGE_READ_ONLY_TOKEN", "r3ads")
+            .env("SLUICE_BRIDGE_LOG", "json")
+            .env("RUST_LOG", "sluice_bridge=trace")
+            .spawn()
+            .unwrap();
+        let http = reqwest::Client::new();
+        let url = format!("http://127.0.0.1:{port}");
+        let set = |token| http.post(&url).bearer_auth(token).body(r#"["SET","private-key","private-value"]"#);
+        until(Duration::from_secs(10), "it serves", || async {
+            set("s3cret").send().await.is_ok_and(|response| response.status() == 200)
+        })
+        .await;
+        assert_eq!(answer(set("r3ads")).await.0, 400);
+        send_signal(child.id(), Signal::SIGTERM);
+        let (success, log) = ended(&mut child).await;
+        assert!(success, "{log}");
+        for line in log.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"));
+            assert!(line["level"].is_string() && line["timestamp"].is_string(), "{line}");
+        }
+        for secret in ["s3cret", "r3ads", "private"] {
+            assert!(!log.contains(secret), "{log}");
+        }
+    }
+}
+
+/// Requests under way get their answer, streams end, idle connections are closed, new ones are not taken.
+#[tokio::test]
+async fn a_signal_lets_what_is_under_way_finish() {
+    let redis = Redis::start().await;
+    let port = free_port();
+    let mut child = program()
+        .env("SLUICE_BRIDGE_TOKEN", "t")
+        .env("SLUICE_BRIDGE_LISTEN", format!("127.0.0.1:{port}"))
+        .env("SLUICE_BRIDGE_REDIS", redis.url())
+        .env("SLUICE_BRIDGE_COMMAND_TIMEOUT_MS", "20000")
+        .spawn()
+        .unwrap();
+    let (http, url) = (reqwest::Client::new(), format!("http://127.0.0.1:{port}"));
+    let ask = |path: &str| http.post(format!("{url}{path}")).bearer_auth("t");
+    until(Duration::from_secs(10), "it serves", || async {
+        ask("/ping").send().await.is_ok_and(|response| response.status() == 200)
+    })
+    .await;
+    let mut stream = ask("/subscribe/c").send().await.unwrap();
+    stream.chunk().await.unwrap();
+    let idle = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    redis.signal(Signal::SIGSTOP);
+    let slow = tokio::spawn(answer(ask("/echo/late")));
+    until(Duration::from_secs(10), "it waits for redis", || async {
+        answer(http.get(format!("{url}/metrics")).bearer_auth("t")).await.1.contains("sluice_bridge_waiting 1")
+    })
+    .await;
+    send_signal(child.id(), Signal::SIGTERM);
+    until(Duration::from_secs(10), "no new clients", || async {
+        tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err()
+    })
+    .await;
+    redis.signal(Signal::SIGCONT);
+    assert_eq!(slow.await.unwrap(), (200, r#"{"result":"late"}"#.into()));
+    let (took, (success, log)) = timed(ended(&mut child)).await;
+    assert!(success && took < Duration::from_secs(8), "{took:?} {log}");
+    drop((stream, idle));
+}
+
 #[test]
 fn help_names_every_option_and_its_environment_twin_but_no_secret() {
     let output = program().env("SLUICE_BRIDGE_TOKEN", "s3cret").arg("--help").output().unwrap();
@@ -98,6 +176,12 @@ fn help_names_every_option_and_its_environment_twin_but_no_secret() {
         "SLUICE_BRIDGE_TOKEN",
         "SLUICE_BRIDGE_CONNECT_TIMEOUT_MS",
         "SLUICE_BRIDGE_COMMAND_TIMEOUT_MS",
+        "SLUICE_BRIDGE_DATABASES",
+        "SLUICE_BRIDGE_READ_ONLY_TOKEN",
+        "SLUICE_BRIDGE_CHECK_KEYS",
+        "SLUICE_BRIDGE_MAX_COMMANDS",
+        "SLUICE_BRIDGE_MAX_REQUESTS",
+        "SLUICE_BRIDGE_REDIS_CA",
         "healthz",
         "curl",
     ] {
