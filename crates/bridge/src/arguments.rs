@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     header_timeout_ms: u64,
 
-    /// How long a client may take to send its body
+    /// How long a client may take to send its body, and may leave an answer unread
     #[arg(long, env = "SLUICE_BRIDGE_BODY_TIMEOUT_MS", value_name = "MS", default_value_t = 30_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     body_timeout_ms: u64,

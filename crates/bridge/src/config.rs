@@ -28,7 +28,7 @@ pub struct Config {
     pub command_timeout: Duration,
     /// How long a client may take to send its headers; a connection without a request is closed after it.
     pub header_timeout: Duration,
-    /// How long a client may take to send its body.
+    /// How long a client may take to send its body, and may leave an answer unread.
     pub body_timeout: Duration,
     /// The largest request body in bytes.
     pub body_limit: usize,

@@ -1,4 +1,5 @@
-//! A socket of which enough was read to know which version of HTTP it speaks.
+//! A client's socket: enough was read of it to know which version of HTTP it speaks, and it is given up when the
+//! client does not take what is written.
 
 use std::io;
 use std::pin::Pin;
@@ -6,6 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Duration, Sleep, sleep};
 
 /// How HTTP/2 begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
@@ -15,18 +17,32 @@ pub(super) struct Opened {
     socket: TcpStream,
     begun: Vec<u8>,
     given: usize,
+    /// How long a write may wait for the client to read.
+    patience: Duration,
+    stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Opened {
     /// Reads until it is certain.
-    pub(super) async fn read(mut socket: TcpStream) -> io::Result<Self> {
+    pub(super) async fn read(mut socket: TcpStream, patience: Duration) -> io::Result<Self> {
         let mut begun = Vec::with_capacity(1024);
         while begun.len() < PREFACE.len() && PREFACE.starts_with(&begun) {
             if socket.read_buf(&mut begun).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        Ok(Self { socket, begun, given: 0 })
+        Ok(Self { socket, begun, given: 0, patience, stalled: None })
+    }
+
+    /// Passes a write's outcome on, unless the client has not read for too long.
+    fn bounded(&mut self, cx: &mut Context<'_>, wrote: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if wrote.is_ready() {
+            self.stalled = None;
+            return wrote;
+        }
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Whether it speaks HTTP/2.
@@ -50,7 +66,8 @@ impl AsyncRead for Opened {
 
 impl AsyncWrite for Opened {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
+        let wrote = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.bounded(cx, wrote)
     }
 
     fn poll_write_vectored(
@@ -58,7 +75,8 @@ impl AsyncWrite for Opened {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+        let wrote = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.bounded(cx, wrote)
     }
 
     fn is_write_vectored(&self) -> bool {

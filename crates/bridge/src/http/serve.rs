@@ -70,7 +70,7 @@ fn converse(
     graceful: &GracefulShutdown,
     permit: OwnedSemaphorePermit,
 ) {
-    let patience = shared.config.header_timeout;
+    let (patience, to_read) = (shared.config.header_timeout, shared.config.body_timeout);
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.config.header_timeout);
     builder
@@ -88,7 +88,7 @@ fn converse(
     tokio::spawn(async move {
         // The builder waits for ever to see which version of HTTP begins.
         let opened = tokio::select! {
-            opened = timeout(patience, Opened::read(socket)) => opened,
+            opened = timeout(patience, Opened::read(socket, to_read)) => opened,
             _ = stopping.wait_for(|stop| *stop) => return,
         };
         if let Ok(Ok(socket)) = opened {

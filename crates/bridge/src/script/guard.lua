@@ -37,6 +37,14 @@ local redis, server, _G, load, loadstring, getfenv, setfenv = (function()
     f, s = b + f, num(s)
     return f, f + ((num(a[b + i + 1]) or 0) - 1) * s, s
   end
+  local function one(name, key)
+    if P and sub(key, 1, #P) ~= P then
+      return "NOPERM this token may not use the key '" .. key .. "', nor may its scripts"
+    end
+    if D and not given[key] then
+      return "ERR undeclared key '" .. key .. "' in '" .. name .. "': a script may touch only the keys it gets in KEYS"
+    end
+  end
   local function check(n, a)
     for i = 1, n do
       if kind(a[i]) == 'number' then a[i] = format('%.17g', a[i]) end
@@ -51,7 +59,10 @@ local redis, server, _G, load, loadstring, getfenv, setfenv = (function()
     if not at then
       return L and "NOPERM this token may not run the '" .. name .. "' command, nor may its scripts" or nil
     end
-    for spec in gmatch(match(T, '^[^|]*', at + 1), '[^;]+') do
+    local specs = sub(T, at + 1, find(T, '|', at, true) - 1)
+    -- Nearly every command: one key, and it comes first.
+    if specs == 'r1,0,1,0' then return n > 1 and one(name, a[2]) or nil end
+    for spec in gmatch(specs, '[^;]+') do
       local first, last, step = 0, -1, 1
       if spec == 'u' then
         if D or P then return "ERR the keys of '" .. name .. "' cannot be known, so they cannot be checked" end
@@ -61,13 +72,8 @@ local redis, server, _G, load, loadstring, getfenv, setfenv = (function()
         first, last, step = range(spec, a, n)
       end
       for i = first, min(last, n - 1), step do
-        local key = a[i + 1]
-        if P and sub(key, 1, #P) ~= P then
-          return "NOPERM this token may not use the key '" .. key .. "', nor may its scripts"
-        end
-        if D and not given[key] then
-          return "ERR undeclared key '" .. key .. "' in '" .. name .. "': a script may touch only the keys it gets in KEYS"
-        end
+        local refusal = one(name, a[i + 1])
+        if refusal then return refusal end
       end
     end
   end

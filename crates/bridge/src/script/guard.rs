@@ -17,7 +17,7 @@ impl Guard {
     /// A prelude that refuses what `access` does not allow and, if `declared`, keys that are not in KEYS.
     pub fn new(catalog: &Catalog, access: &Access, declared: bool) -> Self {
         let prefix = access.prefix().map_or_else(|| "nil".to_owned(), quoted);
-        let code = SOURCE.lines().filter(|line| !line.starts_with("--")).map(str::trim).collect::<Vec<_>>().join(" ");
+        let code = SOURCE.lines().map(str::trim).filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join(" ");
         let prelude = code
             .replace("@TABLE@", &quoted(table(catalog, access).as_bytes()))
             .replace("@PREFIX@", &prefix)

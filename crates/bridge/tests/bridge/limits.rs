@@ -193,11 +193,14 @@ async fn more_clients_than_there_may_be_get_503_and_the_others_go_on() {
     .await;
 }
 
-/// A client that does not read its answer keeps it, and nobody else.
 #[tokio::test]
-async fn a_client_that_does_not_read_holds_nobody_up() {
+async fn a_client_that_does_not_read_holds_nobody_up_and_is_hung_up_on() {
     let redis = Redis::start().await;
-    let bridge = Bridge::with(&redis, |config| config.requests_limit = 1).await;
+    let bridge = Bridge::with(&redis, |config| {
+        config.requests_limit = 1;
+        config.body_timeout = Duration::from_secs(1);
+    })
+    .await;
     bridge.command(&format!(r#"["SET","big","{}"]"#, "x".repeat(4 << 20))).await;
     let request = format!("GET /get/big HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n");
     let mut deaf = Vec::new();
@@ -211,6 +214,12 @@ async fn a_client_that_does_not_read_holds_nobody_up() {
         let (status, text) = bridge.post("/", &format!(r#"["ECHO","{turn}"]"#)).await;
         assert!(status == 503 || text.contains(&turn.to_string()), "{status} {text}");
     }
+    until(LIMIT, "only we are left", || async {
+        let metrics = bridge.request("GET", "/metrics").send().await.unwrap().text().await.unwrap();
+        metrics.contains("sluice_bridge_connections 1")
+    })
+    .await;
+    drop(deaf);
 }
 
 #[tokio::test]
