@@ -21,6 +21,7 @@ use self::ports::{Answer, Body, Ports, Request};
 use self::refusal::Refusal;
 use self::who::Caller;
 use crate::api::code::{Code, Language};
+use crate::api::problem::Problem;
 use crate::api::ratelimit;
 use crate::api::response::Response;
 use crate::assertion::Assertions;
@@ -96,8 +97,8 @@ impl<T: Transport + 'static> Gate<T> {
         }
         let (route, matched) = match self.config.route(&request.method, &request.path) {
             Ok(found) => found,
-            Err(true) => return Err(Code::MethodNotAllowed.into()),
-            Err(false) => return Err(Code::NotFound.into()),
+            Err(allowed) if allowed.is_empty() => return Err(Code::NotFound.into()),
+            Err(allowed) => return Err(Problem::from(Code::MethodNotAllowed).allow(&allowed).into()),
         };
         let now = ports.now();
         let caller = who::identify(&self.config, route, &matched, request, &self.users, &self.tokens, now)?;
@@ -139,9 +140,9 @@ fn whole(request: &Request) -> &[u8] {
     }
 }
 
-fn health(method: &str) -> Result<Response, Code> {
+fn health(method: &str) -> Result<Response, Problem> {
     match method {
         "GET" | "HEAD" => Ok(Response::json(200, br#"{"status":"ok"}"#.to_vec())),
-        _ => Err(Code::MethodNotAllowed),
+        _ => Err(Problem::from(Code::MethodNotAllowed).allow(&["GET"])),
     }
 }

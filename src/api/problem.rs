@@ -22,6 +22,8 @@ pub struct Problem {
     pub order_id: Option<String>,
     /// The gate refused from memory alone: an earlier attempt at the same operation may have had another outcome.
     pub outcome_unknown: bool,
+    /// The methods that are allowed here (`method_not_allowed`), as `Allow` lists them.
+    pub allow: Option<String>,
     /// Which part of the request is meant, or what to do. Never a value that the client sent.
     pub detail: Option<&'static str>,
 }
@@ -44,7 +46,15 @@ struct Body<'a> {
 
 impl From<Code> for Problem {
     fn from(code: Code) -> Self {
-        Self { code, status: code.status(), retry_after: None, order_id: None, outcome_unknown: false, detail: None }
+        Self {
+            code,
+            status: code.status(),
+            retry_after: None,
+            order_id: None,
+            outcome_unknown: false,
+            allow: None,
+            detail: None,
+        }
     }
 }
 
@@ -59,6 +69,14 @@ impl Problem {
     #[must_use]
     pub fn status(self, status: u16) -> Self {
         Self { status, ..self }
+    }
+
+    /// This, with the methods that are allowed; HEAD goes with GET.
+    #[must_use]
+    pub fn allow(self, methods: &[&str]) -> Self {
+        let head = methods.contains(&"GET").then_some("HEAD");
+        let all: Vec<&str> = methods.iter().copied().chain(head).collect();
+        Self { allow: Some(all.join(", ")), ..self }
     }
 
     /// This, with what is wrong in particular.
@@ -90,6 +108,9 @@ impl Problem {
         response.header("content-type", CONTENT_TYPE);
         if let Some(wait) = self.retry_after {
             response.header("retry-after", wait.ceil_secs().max(1).to_string());
+        }
+        if let Some(methods) = &self.allow {
+            response.header("allow", methods.clone());
         }
         if self.status == 401 {
             response.header("www-authenticate", "Bearer");

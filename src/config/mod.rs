@@ -188,16 +188,16 @@ impl Gate {
     /// The first route whose path matches and whose method does; a HEAD is served where a GET is.
     ///
     /// # Errors
-    /// Whether any route has that path, for 405 rather than 404.
-    pub fn route(&self, method: &str, path: &str) -> Result<(&Route, Matched), bool> {
+    /// The methods of the routes that have that path: none for 404, else 405.
+    pub fn route(&self, method: &str, path: &str) -> Result<(&Route, Matched), Vec<&str>> {
         let method = if method == "HEAD" { "GET" } else { method };
-        let mut known = false;
+        let mut known = Vec::new();
         for route in &self.routes {
             if let Some(matched) = route.path.matches(path) {
                 if route.method == method {
                     return Ok((route, matched));
                 }
-                known = true;
+                known.push(route.method.as_str());
             }
         }
         Err(known)

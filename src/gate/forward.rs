@@ -46,7 +46,9 @@ impl<T: Transport + 'static> Gate<T> {
             body: whole(request).to_vec(),
             timeout: route.origin_deadline,
         };
+        let sent = ports.now();
         let outcome = ports.forward(forward).await;
+        let took = ports.now().minus(sent);
         self.learn(caller, &outcome, ports.now());
         if let Some(operation) = operation {
             self.settle(route, operation, &outcome, ports);
@@ -61,7 +63,7 @@ impl<T: Transport + 'static> Gate<T> {
             }
             Err(fault) => {
                 ports.log(&format!(r#"{{"event":"origin","fault":"{fault:?}","request_id":"{id}"}}"#));
-                Err(Refusal { met: admitted.owned(), ..origin_problem(fault, route, operation.is_some()).into() })
+                Err(Refusal { met: admitted.owned(), ..origin_problem(fault, route, operation.is_some(), took).into() })
             }
         }
     }
@@ -133,14 +135,14 @@ fn assertion(request: &Request, caller: &Caller, op: Option<Operation>) -> Asser
 }
 
 /// What a client is told when the origin gave no answer, and when to ask again.
-fn origin_problem(fault: OriginFault, route: &Route, is_operation: bool) -> Problem {
+fn origin_problem(fault: OriginFault, route: &Route, is_operation: bool, took: Millis) -> Problem {
     let code = match fault {
         OriginFault::Timeout => Code::OriginTimeout,
         OriginFault::Unreachable => Code::OriginUnreachable,
     };
     // Until `not_after` the first attempt may still reach the origin, and the claim keeps others out.
     let wait = match (is_operation, route.on_ambiguous) {
-        (true, OnAmbiguous::Retry) => route.origin_deadline,
+        (true, OnAmbiguous::Retry) => route.origin_deadline.minus(took).max(Millis(1_000)),
         _ => Millis(1_000),
     };
     Problem::from(code).retry_after(wait)

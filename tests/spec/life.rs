@@ -50,6 +50,15 @@ fn what_is_wrong_with_a_request_alone_is_told_without_any_network() {
 }
 
 #[test]
+fn a_wrong_method_is_told_the_right_ones() {
+    let allow = |method, path| Stage::default().play(request(method, path)).get("allow").map(str::to_owned);
+    assert_eq!(allow("PUT", "/v1/sales/demo/orders").as_deref(), Some("POST"));
+    assert_eq!(allow("POST", "/v1/sales/demo").as_deref(), Some("GET, HEAD"));
+    assert_eq!(allow("POST", "/healthz").as_deref(), Some("GET, HEAD"));
+    assert_eq!(allow("POST", "/nowhere"), None);
+}
+
+#[test]
 fn a_token_that_is_over_is_told_so() {
     let stage = Stage::default();
     let late = order();

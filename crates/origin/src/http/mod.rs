@@ -21,7 +21,7 @@ use crate::app::App;
 use answer::Answer;
 
 /// Bodies may be so large: an order is far smaller.
-const BODY_LIMIT: usize = 16 * 1024;
+const BODY_LIMIT: usize = 64 * 1024;
 
 /// The routes behind the edge.
 pub(crate) fn public(app: Arc<App>) -> Router {

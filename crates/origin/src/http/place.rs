@@ -18,6 +18,7 @@ use sluice::script::deduct::{Claim, Deduct, Outcome, Reply};
 
 use super::answer::Answer;
 use super::asserted::Asserted;
+use super::sales::is_unknown;
 use super::segment::Segment;
 use crate::app::App;
 use crate::redis::RedisFault;
@@ -59,6 +60,11 @@ pub(super) async fn place(State(app): State<Arc<App>>, Segment(sku): Segment, re
     match deduct(&app, &sku, &asserted.user, op, quantity, language).await {
         Ok(reply) => {
             app.metrics.outcome(name(&reply.outcome));
+            if reply.outcome == Outcome::NotPreheated && is_unknown(&app, &sku).await {
+                // Passing: the claim is released, for a sale of that name may yet be made.
+                let response = Problem::from(Code::SaleUnknown).response(language);
+                return marked(response, Mark::Passing, reply.claim_written);
+            }
             answer(&reply, language)
         }
         Err(fault) => {

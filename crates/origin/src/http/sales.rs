@@ -39,6 +39,11 @@ pub(super) async fn show(State(app): State<Arc<App>>, Segment(sku): Segment, hea
     }
 }
 
+/// Whether there is no such sale at all; false where that cannot be found out.
+pub(super) async fn is_unknown(app: &App, sku: &Sku) -> bool {
+    matches!(app.sales.get(sku, &app.config.clock, look_up(app, sku)).await, Ok(None))
+}
+
 async fn look_up(app: &App, sku: &Sku) -> Result<Option<Seen>, Failed> {
     try_look_up(app, sku).await.map_err(|error| {
         tracing::warn!(%sku, error = format!("{error:#}"), "a sale cannot be looked up");
