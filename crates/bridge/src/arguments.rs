@@ -102,6 +102,10 @@ pub(crate) struct Arguments {
     #[arg(long, env = "SLUICE_BRIDGE_MAX_CONNECTIONS", value_name = "COUNT", default_value_t = 16_384)]
     max_connections: usize,
 
+    /// The most streams (SUBSCRIBE, PSUBSCRIBE, MONITOR), each with a connection to Redis; more get 503 at once
+    #[arg(long, env = "SLUICE_BRIDGE_MAX_STREAMS", value_name = "COUNT", default_value_t = 1_000)]
+    max_streams: usize,
+
     /// How to write the log, which goes to standard error; RUST_LOG=debug says more. Never holds tokens or values
     #[arg(long, env = "SLUICE_BRIDGE_LOG", value_enum, default_value = "text")]
     pub(crate) log: Log,
@@ -130,6 +134,7 @@ impl Arguments {
         config.commands_limit = self.max_commands;
         config.requests_limit = self.max_requests;
         config.connections_limit = self.max_connections;
+        config.streams_limit = self.max_streams;
         Ok(config)
     }
 

@@ -38,6 +38,8 @@ pub struct Config {
     pub requests_limit: usize,
     /// The most clients that may be connected; more get 503 and are closed.
     pub connections_limit: usize,
+    /// The most server-sent event streams, each of which has a connection to Redis; more get 503.
+    pub streams_limit: usize,
     /// Whether scripts may touch only the keys that they are given in KEYS.
     pub check_keys: bool,
 }
@@ -125,6 +127,7 @@ impl Config {
             commands_limit: 10_000,
             requests_limit: 4_096,
             connections_limit: 16_384,
+            streams_limit: 1_000,
             check_keys: false,
         }
     }

@@ -58,6 +58,7 @@ struct Shared {
     /// One for each token, in the order of the configuration, with the number of its database.
     sessions: Vec<(usize, Session)>,
     room: Semaphore,
+    streams: Arc<Semaphore>,
     sync: SyncToken,
     metrics: Metrics,
     stopping: tokio::sync::watch::Receiver<bool>,
@@ -97,6 +98,7 @@ impl Shared {
             databases: config.databases.iter().map(start).collect(),
             sessions,
             room: Semaphore::new(config.requests_limit),
+            streams: Arc::new(Semaphore::new(config.streams_limit)),
             sync: SyncToken::new(),
             metrics: Metrics::new(),
             stopping,

@@ -11,6 +11,7 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::Response;
 use futures_util::stream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::{SYNC_TOKEN, Shared};
@@ -34,6 +35,7 @@ pub(super) fn is_stream(path: &str) -> bool {
 struct Open {
     stream: Stream,
     stopping: tokio::sync::watch::Receiver<bool>,
+    _room: OwnedSemaphorePermit,
     _counted: Counted,
 }
 
@@ -48,6 +50,10 @@ pub(super) async fn open(
     // Clients send `[]` as the body; channels are in the address.
     let command =
         request::path_style(path, query, None).map_err(|bad| Answer::error(400, bad.to_string(), Format::Plain))?;
+    let room = Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| {
+        shared.metrics.overloaded();
+        Answer::error(503, "ERR the bridge has as many streams as it may", Format::Plain)
+    })?;
     let mut stream = executor.stream(command, session).await?;
     let lost = || Answer::error(503, "ERR the connection to redis was lost", Format::Plain);
     let limit = shared.config.command_timeout;
@@ -56,7 +62,7 @@ pub(super) async fn open(
         return Err(Answer::error(400, error, Format::Plain));
     }
     let stopping = shared.stopping.clone();
-    let open = Open { stream, stopping, _counted: Counted::up(&shared.metrics.streams) };
+    let open = Open { stream, stopping, _room: room, _counted: Counted::up(&shared.metrics.streams) };
     let rest = stream::unfold(open, |mut open| async move {
         let event = tokio::select! {
             reply = open.stream.next() => frame(&reply?),

@@ -104,3 +104,17 @@ async fn a_stream_ends_with_redis_and_is_counted() {
     let end = tokio::time::timeout(LIMIT, events.response.chunk()).await.expect("an end in time");
     assert!(matches!(end, Ok(None)), "{end:?}");
 }
+
+#[tokio::test]
+async fn more_streams_than_there_may_be_get_503() {
+    let redis = Redis::start().await;
+    let bridge = Bridge::with(&redis, |config| config.streams_limit = 1).await;
+    let first = Events::open(&bridge, "GET", "/subscribe/c").await;
+    let (status, text) = crate::support::answer(bridge.request("GET", "/subscribe/c")).await;
+    assert_eq!(status, 503, "{text}");
+    drop(first);
+    until(LIMIT, "there is room again", || async {
+        bridge.request("GET", "/subscribe/c").send().await.unwrap().status() == 200
+    })
+    .await;
+}
