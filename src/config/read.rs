@@ -42,10 +42,12 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
     let token_lifetime = token.number("lifetime_s", 1..=86_400, Some(600));
     token.finish();
     let claim = claim(&root.section("claim"));
-    let limits: Vec<Option<Limit>> = root.sections("limit").iter().map(|s| limit(s, faults)).collect();
-    let names: Vec<Option<String>> = limits.iter().map(|l| l.as_ref().map(|l| l.name.clone())).collect();
+    let limit_sections = root.sections("limit");
+    let limits: Vec<Option<Limit>> = limit_sections.iter().map(|s| limit(s, faults)).collect();
+    // A limit with a fault of its own is still known by its name: one mistake is told once.
+    let names: Vec<Option<&str>> = limit_sections.iter().map(|s| s.peek("name")).collect();
     let find = |name: &str, at: &Range<usize>| {
-        let found = names.iter().position(|known| known.as_deref() == Some(name));
+        let found = names.iter().position(|known| *known == Some(name));
         if found.is_none() {
             faults.note(at, format!("there is no [[limit]] named \"{name}\""));
         }
@@ -63,7 +65,7 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
         }
     }
     repeated(&sections, routes.iter().map(|r| r.as_ref().map(|r| r.name.as_str())));
-    repeated(&root.sections("limit"), names.iter().map(Option::as_deref));
+    repeated(&limit_sections, names.iter().copied());
     Some(Gate {
         prefix: prefix?,
         partitions: u16::try_from(partitions?).ok()?,
@@ -291,6 +293,12 @@ mod tests {
             let text = format!("{SMALL}[[limit]]\nname = \"l\"\nkey = \"ip\"\nburst = {burst}\nrate = \"{rate}\"\n");
             assert_eq!(faults(&text).len(), 1, "{burst} {rate}");
         }
+    }
+
+    #[test]
+    fn one_mistake_is_told_once() {
+        let text = include_str!("../../gate.toml").replacen("rate = \"2/s\"", "rate = \"0/s\"", 1);
+        assert_eq!(faults(&text).len(), 1);
     }
 
     #[test]

@@ -118,6 +118,14 @@ impl<'t, 'd> Section<'t, 'd> {
         }
     }
 
+    /// A text, where there is one; what is wrong with it is noted by who reads it in earnest.
+    pub(super) fn peek(&self, key: &'static str) -> Option<&'d str> {
+        match self.get(key)?.get_ref() {
+            DeValue::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// A list of texts; empty when it is missing. One text counts as a list of one.
     pub(super) fn texts(&self, key: &'static str) -> Vec<(String, Range<usize>)> {
         let wrong = |value| self.wrong(value, format!("`{key}` must be a text in quotes, or a list of them"));
