@@ -8,6 +8,7 @@ pub mod who;
 
 mod admission;
 mod forward;
+mod journal;
 mod memory;
 mod refusal;
 
@@ -16,14 +17,15 @@ use std::rc::Rc;
 use sluice_upstash::{Client, Transport};
 
 use self::admission::Passage;
+use self::journal::{Decision, Journal};
 use self::memory::Memory;
 use self::ports::{Answer, Body, Ports, Request};
 use self::refusal::Refusal;
 use self::who::Caller;
 use crate::api::code::{Code, Language};
 use crate::api::problem::Problem;
-use crate::api::ratelimit;
 use crate::api::response::Response;
+use crate::api::{REPLAYED, ratelimit};
 use crate::assertion::Assertions;
 use crate::config::{self, Action};
 use crate::digest::Tag;
@@ -53,6 +55,7 @@ pub struct Gate<T> {
     assertions: Assertions,
     redis: Client<T>,
     memory: Memory,
+    journal: Journal,
 }
 
 impl<T: Transport + 'static> Gate<T> {
@@ -71,6 +74,7 @@ impl<T: Transport + 'static> Gate<T> {
             assertions: Assertions::new(secrets.assertions).map_err(|fault| ("assertions", fault))?,
             redis: Client::new(transport),
             memory: Memory::new(&config),
+            journal: Journal::new(&config.log),
             config,
         })
     }
@@ -78,11 +82,25 @@ impl<T: Transport + 'static> Gate<T> {
     /// Answers a request. There is no way for it to fail: every fault is an answer.
     pub async fn handle<P: Ports>(self: &Rc<Self>, request: Request, ports: P) -> Answer {
         let id = Tag::of_bytes(ports.random());
+        let begun = ports.now();
         let language = Language::of(request.header("accept-language"));
-        let mut answer = match self.serve(&request, &ports, id).await {
-            Ok(answer) => answer,
-            Err(refusal) => refusal.answer(language),
+        let (verdict, mut answer) = match self.serve(&request, &ports, id).await {
+            Ok(answer) if answer.response.get(REPLAYED).is_some() => ("replay", answer),
+            Ok(answer) => ("admitted", answer),
+            Err(refusal) => (refusal.problem.code.as_str(), refusal.answer(language)),
         };
+        let now = ports.now();
+        let decision = Decision {
+            request_id: &id,
+            route: self.config.route(&request.method, &request.path).ok().map(|(route, _)| route.name.as_str()),
+            verdict,
+            status: answer.response.status,
+            passed: matches!(verdict, "replay" | "admitted"),
+            took: now.minus(begun),
+        };
+        if let Some(line) = self.journal.line(&decision, now) {
+            ports.log(&line);
+        }
         let response = &mut answer.response;
         response.headers.retain(|(name, _)| name != "cache-control" && name != "x-request-id");
         response.header("cache-control", "private, no-store");

@@ -30,6 +30,8 @@ pub struct Gate {
     pub token_lifetime: Millis,
     /// Claims of operations.
     pub claim: Claim,
+    /// What is written of decisions.
+    pub log: Log,
     /// All limits; routes name them by position.
     pub limits: Vec<Limit>,
     /// All routes, in the order in which they are tried.
@@ -76,6 +78,15 @@ pub struct Breaker {
     pub failures: u32,
     /// How long it stays open before one call may try.
     pub open: Millis,
+}
+
+/// What is written of decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// One in so many requests that pass; 0 for none.
+    pub passed_one_in: u64,
+    /// Refusals written by one isolate; those above are counted.
+    pub refusals: Quota,
 }
 
 /// One token bucket.

@@ -6,8 +6,8 @@ use toml::de::DeTable;
 
 use super::reader::{Fault, Faults, Section};
 use super::{
-    Action, BodyRule, Breaker, Claim, Gate, Identity, IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Pattern,
-    Route, UserRule,
+    Action, BodyRule, Breaker, Claim, Gate, Identity, IpMissing, KeyPart, Limit, Log, OnAmbiguous, OnRedisDown,
+    Pattern, Route, UserRule,
 };
 use crate::model::{Millis, Quota};
 
@@ -38,6 +38,7 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
     let snapshot = shed.number("snapshot_ms", 100..=10_000, Some(1_000));
     shed.finish();
     let breaker = breaker(&root.section("breaker"));
+    let log = log(&root.section("log"), faults);
     let token = root.section("token");
     let token_lifetime = token.number("lifetime_s", 1..=86_400, Some(600));
     token.finish();
@@ -72,6 +73,7 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
         redis_deadline: Millis(redis_deadline?),
         snapshot: Millis(snapshot?),
         breaker: breaker?,
+        log: log?,
         identity: identity?,
         token_lifetime: Millis::from_secs(token_lifetime?),
         claim: claim?,
@@ -126,6 +128,25 @@ fn breaker(section: &Section<'_, '_>) -> Option<Breaker> {
     Some(Breaker { failures: u32::try_from(failures?).ok()?, open: Millis(open?) })
 }
 
+fn log(section: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Log> {
+    let passed_one_in = section.number("passed_one_in", 0..=1_000_000, Some(100));
+    let burst = section.number("refusals_burst", 1..=10_000, Some(50));
+    let rate = section.text("refusals_rate", Some("10/s"));
+    section.finish();
+    let refusals = quota(faults, burst?, rate?)?;
+    Some(Log { passed_one_in: passed_one_in?, refusals })
+}
+
+fn quota(faults: &Faults<'_>, burst: u64, (rate, at): (String, Range<usize>)) -> Option<Quota> {
+    match Quota::parse(u32::try_from(burst).ok()?, &rate) {
+        Ok(quota) => Some(quota),
+        Err(fault) => {
+            faults.note(&at, fault.to_string());
+            None
+        }
+    }
+}
+
 fn claim(section: &Section<'_, '_>) -> Option<Claim> {
     let lease = section.number("lease_ms", 1_000..=600_000, Some(30_000));
     let retention = section.number("retention_ms", 60_000..=30 * DAY_MS, Some(DAY_MS));
@@ -139,14 +160,7 @@ fn limit(section: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Limit> {
     let burst = section.number("burst", 1..=u64::from(u32::MAX), None);
     let rate = section.text("rate", None);
     section.finish();
-    let (rate, at) = rate?;
-    let quota = match Quota::parse(u32::try_from(burst?).ok()?, &rate) {
-        Ok(quota) => quota,
-        Err(fault) => {
-            faults.note(&at, fault.to_string());
-            return None;
-        }
-    };
+    let quota = quota(faults, burst?, rate?)?;
     Some(Limit { name: name?, key: key.into_iter().collect::<Option<_>>()?, quota })
 }
 

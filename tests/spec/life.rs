@@ -186,6 +186,17 @@ fn a_token_is_issued_by_the_gate_alone() {
 }
 
 #[test]
+fn a_decision_is_logged_without_anything_that_the_client_sent() {
+    let stage = Stage::default().redis("[1,1800000000000,\"\",2500000,0]");
+    stage.play(with(order(), "user-agent", "a-secret-agent"));
+    let line = stage.logged.borrow()[0].clone();
+    assert!(line.contains("\"route\":\"order\"") && line.contains("\"verdict\":\"too_many_requests\""), "{line}");
+    for secret in ["1.2.3.4", "a-secret-agent", &user_jwt("42"), &order_token(1, "42", "demo")] {
+        assert!(!line.contains(secret), "{line}");
+    }
+}
+
+#[test]
 fn health_needs_nobody() {
     let stage = Stage::default();
     assert_eq!(stage.play(request("GET", "/healthz")).status, 200);

@@ -25,7 +25,7 @@ fn r_worldmonitor_8356_a_closed_route_is_closed_while_redis_is_away() {
         assert_eq!((response.status, code(&response).as_str()), (503, "degraded"));
         assert_eq!(response.get("retry-after"), Some("2"));
         assert!(stage.forwarded.borrow().is_empty());
-        assert_eq!(stage.logged.borrow().len(), 1, "each is logged");
+        assert_eq!(stage.faults().len(), 1, "each is logged");
     }
 }
 
@@ -33,7 +33,7 @@ fn r_worldmonitor_8356_a_closed_route_is_closed_while_redis_is_away() {
 fn r_redis_js_1389_a_wrong_token_is_logged_as_a_misconfiguration() {
     let stage = Stage::default().redis_says(401, "");
     stage.play(order());
-    assert!(stage.logged.borrow()[0].contains("misconfigured"), "{:?}", stage.logged.borrow());
+    assert!(stage.faults()[0].contains("misconfigured"), "{:?}", stage.faults());
 }
 
 #[test]
@@ -98,5 +98,5 @@ fn where_the_origin_does_not_dedupe_an_ambiguous_outcome_is_held() {
 fn a_claim_that_could_not_be_finished_is_logged_and_the_answer_stands() {
     let stage = Stage::default().redis(ADMITTED).origin(404, &[], "no").redis_fails(TransportFault::Timeout);
     assert_eq!(stage.play(order()).status, 404);
-    assert_eq!(stage.logged.borrow().len(), 1);
+    assert_eq!(stage.faults().len(), 1);
 }

@@ -169,6 +169,11 @@ impl Stage {
         self.asked.borrow().iter().map(|command| command[0].as_str().unwrap().to_owned()).collect()
     }
 
+    /// Lines of the log about faults.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        self.logged.borrow().iter().filter(|line| !line.contains("\"decision\"")).cloned().collect()
+    }
+
     /// Whether neither Redis nor the origin was asked.
     pub(crate) fn is_untouched(&self) -> bool {
         self.asked.borrow().is_empty() && self.forwarded.borrow().is_empty()
