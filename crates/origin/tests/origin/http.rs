@@ -73,7 +73,7 @@ async fn a_bad_body_is_final_and_touches_nothing() {
         let answer = origin.client.send(&assertion(&order, body), body).await;
         assert_eq!(answer.refusal(), (400, code.into(), Some("final")), "{body}");
     }
-    let big = format!("{{\"pad\":\"{}\"}}", "x".repeat(20_000));
+    let big = format!("{{\"pad\":\"{}\"}}", "x".repeat(70_000));
     let answer = origin.client.send(&assertion(&order, &big), &big).await;
     assert_eq!((answer.status, answer.code()), (413, "body_too_large".into()));
     assert_eq!(shop.stock().await, 5);
