@@ -11,6 +11,9 @@ pub use reader::Fault;
 
 use crate::model::{Millis, Quota};
 
+/// How many partitions there may be.
+pub const PARTITIONS: std::ops::RangeInclusive<u16> = 1..=1024;
+
 /// The whole of gate.toml.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {

@@ -7,7 +7,7 @@ use toml::de::DeTable;
 use super::reader::{Fault, Faults, Section};
 use super::{
     Action, BodyRule, Breaker, Claim, Gate, Identity, IpMissing, KeyPart, Limit, Log, OnAmbiguous, OnRedisDown,
-    Pattern, Route, UserRule,
+    PARTITIONS, Pattern, Route, UserRule,
 };
 use crate::model::{Millis, Quota};
 
@@ -30,7 +30,7 @@ pub(super) fn gate(text: &str) -> Result<Gate, Vec<Fault>> {
 
 fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
     let prefix = root.text("prefix", Some("sl1")).and_then(|(prefix, at)| key_word(faults, "prefix", prefix, &at));
-    let partitions = root.number("partitions", 1..=1024, Some(1));
+    let partitions = root.number("partitions", (*PARTITIONS.start()).into()..=(*PARTITIONS.end()).into(), Some(1));
     let redis = root.section("redis");
     let redis_deadline = redis.number("deadline_ms", 10..=10_000, Some(400));
     redis.finish();

@@ -39,10 +39,15 @@ pub fn start(env: &Function) -> Result<u32, JsError> {
             return Err(JsError::new(&format!("{name} is not set")));
         }
     }
-    let config = config::Gate::parse(GATE_TOML).map_err(|faults| {
+    let mut config = config::Gate::parse(GATE_TOML).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         JsError::new(&first)
     })?;
+    let partitions = variable("SLUICE_PARTITIONS");
+    if !partitions.is_empty() {
+        let number = partitions.parse().ok().filter(|n| config::PARTITIONS.contains(n));
+        config.partitions = number.ok_or_else(|| JsError::new("SLUICE_PARTITIONS must be a number from 1 to 1024"))?;
+    }
     let largest = config.routes.iter().map(|route| route.body_limit).max().unwrap_or_default();
     let secrets = [variable("USER_JWT_SECRET"), variable("ORDER_TOKEN_SECRET"), variable("ASSERTION_SECRET")];
     let [users, tokens, assertions] = &secrets;

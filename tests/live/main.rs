@@ -17,6 +17,7 @@ mod bad_identity;
 mod bad_token;
 mod bucket;
 mod claim;
+mod cluster;
 mod decision;
 mod degraded;
 mod faults;

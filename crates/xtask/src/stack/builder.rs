@@ -87,6 +87,7 @@ pub struct Builder {
     pub(super) runner: Runner,
     pub(super) partitions: u16,
     pub(super) appendfsync: AppendFsync,
+    pub(super) redis_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
     pub(super) origin_arguments: Vec<String>,
     pub(super) folder: Option<PathBuf>,
@@ -104,6 +105,7 @@ impl Default for Builder {
             runner: Runner::default(),
             partitions: 1,
             appendfsync: AppendFsync::default(),
+            redis_url: None,
             bindings: BTreeMap::new(),
             origin_arguments: Vec::new(),
             folder: None,
@@ -144,7 +146,14 @@ impl Builder {
         self
     }
 
-    /// How many partitions the origin has.
+    /// A Redis that runs already, by an address that the bridge takes; the stack starts none.
+    #[must_use]
+    pub fn redis_at(mut self, url: &str) -> Self {
+        self.redis_url = Some(url.to_owned());
+        self.without(Part::Redis)
+    }
+
+    /// How many partitions gate and origin have.
     #[must_use]
     pub fn partitions(mut self, partitions: u16) -> Self {
         self.partitions = partitions;
@@ -246,6 +255,7 @@ impl Builder {
             runner: self.runner,
             partitions: self.partitions,
             appendfsync: self.appendfsync,
+            redis_url: self.redis_url.clone(),
             bindings: self.bindings.clone(),
             origin_arguments: self.origin_arguments.clone(),
             output: self.output.clone(),

@@ -27,6 +27,7 @@ pub struct Layout {
     pub(super) runner: Runner,
     pub(super) partitions: u16,
     pub(super) appendfsync: AppendFsync,
+    pub(super) redis_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
     pub(super) origin_arguments: Vec<String>,
     pub(super) output: Output,
@@ -63,7 +64,7 @@ impl Layout {
     /// Redis by its own protocol.
     #[must_use]
     pub fn redis_url(&self) -> String {
-        format!("redis://{}", address(&self.ports.redis))
+        self.redis_url.clone().unwrap_or_else(|| format!("redis://{}", address(&self.ports.redis)))
     }
 
     /// The origin's SQL database.
@@ -82,6 +83,7 @@ impl Layout {
             ("USER_JWT_SECRET", self.secrets.user_jwt.clone()),
             ("ORDER_TOKEN_SECRET", self.secrets.order_token.clone()),
             ("ASSERTION_SECRET", self.secrets.assertion.clone()),
+            ("SLUICE_PARTITIONS", self.partitions.to_string()),
         ];
         let mut all: BTreeMap<String, String> = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         all.extend(self.bindings.clone());

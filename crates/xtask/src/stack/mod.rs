@@ -17,6 +17,7 @@
 mod bridge;
 mod builder;
 mod built;
+mod cluster;
 mod guard;
 mod layout;
 mod origin;
@@ -31,6 +32,7 @@ mod worker;
 
 pub use builder::{AppendFsync, Builder, Listener, Output, Ports, Runner};
 pub use built::ensure_built;
+pub use cluster::Cluster;
 pub use layout::Layout;
 pub use part::Part;
 pub use port::{Port, is_free};
