@@ -104,6 +104,15 @@ export function log(line) {
   console.log(line);
 }
 
+/** Whether the instance has panicked: its statics cannot be trusted any more. */
+export const instance = { broken: false };
+
+/** Called on the way down: a panic in the middle of a promise reaches nobody who could catch it. */
+export function panicked(line) {
+  instance.broken = true;
+  console.error(line);
+}
+
 function describe(response) {
   let head = String(response.status);
   for (const [name, value] of response.headers) {

@@ -33,6 +33,7 @@ extern "C" {
     fn wait_until(this: &Exchange, promise: &Promise);
 
     fn log(line: &str);
+    fn panicked(line: &str);
 }
 
 /// The ports of one request.
@@ -106,5 +107,5 @@ fn push_headers<'a>(head: &mut String, headers: impl Iterator<Item = (&'a str, &
 /// Says where a panic happened; its message could hold a value of the request.
 pub(super) fn report_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
-    log(&serde_json::json!({ "event": "panic", "at": place }).to_string());
+    panicked(&serde_json::json!({ "event": "panic", "at": place }).to_string());
 }

@@ -2,15 +2,14 @@
 
 import wasm from './sluice_bg.wasm';
 import { initSync, start, handle, __wbg_reset_state } from './sluice.js';
-import { configure, Exchange, gather } from './host.js';
+import { configure, Exchange, gather, instance } from './host.js';
 
 let bodyCap = -1;
-let broken = false;
 
 /** Starts the gate, once an isolate, and again after a panic. Throws what is wrong with the environment. */
 function begin(env) {
-  if (broken) __wbg_reset_state();
-  broken = false;
+  if (instance.broken) __wbg_reset_state();
+  instance.broken = false;
   initSync({ module: wasm });
   configure(env);
   bodyCap = start((name) => env[name] ?? '');
@@ -19,7 +18,7 @@ function begin(env) {
 export default {
   async fetch(request, env, context) {
     try {
-      if (bodyCap < 0 || broken) begin(env);
+      if (bodyCap < 0 || instance.broken) begin(env);
     } catch (fault) {
       bodyCap = -1;
       console.error(JSON.stringify({ event: 'misconfigured', fault: String(fault?.message ?? fault) }));
@@ -35,7 +34,7 @@ export default {
       return request.method === 'HEAD' ? new Response(null, exchange.response) : exchange.response;
     } catch (fault) {
       // Only a panic gets here. The next request starts a new instance.
-      broken = fault instanceof WebAssembly.RuntimeError;
+      instance.broken ||= fault instanceof WebAssembly.RuntimeError;
       console.error(JSON.stringify({ event: 'internal', fault: String(fault?.name ?? 'unknown') }));
       return problem(500, 'internal', 'Something went wrong on our side.');
     }
