@@ -84,7 +84,8 @@ impl<T: Transport + 'static> Gate<T> {
         let id = Tag::of_bytes(ports.random());
         let begun = ports.now();
         let language = Language::of(request.header("accept-language"));
-        let (verdict, mut answer) = match self.serve(&request, &ports, id).await {
+        let found = self.config.route(&request.method, &request.path);
+        let (verdict, mut answer) = match self.serve(&found, &request, &ports, id).await {
             Ok(answer) if answer.response.get(REPLAYED).is_some() => ("replay", answer),
             Ok(answer) => ("admitted", answer),
             Err(refusal) => (refusal.problem.code.as_str(), refusal.answer(language)),
@@ -92,7 +93,7 @@ impl<T: Transport + 'static> Gate<T> {
         let now = ports.now();
         let decision = Decision {
             request_id: &id,
-            route: self.config.route(&request.method, &request.path).ok().map(|(route, _)| route.name.as_str()),
+            route: found.as_ref().ok().map(|(route, _)| route.name.as_str()),
             verdict,
             status: answer.response.status,
             passed: matches!(verdict, "replay" | "admitted"),
@@ -108,18 +109,24 @@ impl<T: Transport + 'static> Gate<T> {
         answer
     }
 
-    async fn serve<P: Ports>(self: &Rc<Self>, request: &Request, ports: &P, id: Tag) -> Result<Answer, Refusal> {
+    async fn serve<P: Ports>(
+        self: &Rc<Self>,
+        found: &config::Found<'_>,
+        request: &Request,
+        ports: &P,
+        id: Tag,
+    ) -> Result<Answer, Refusal> {
         path::check(&request.path)?;
         if request.path == "/healthz" {
             return Ok(health(&request.method)?.into());
         }
-        let (route, matched) = match self.config.route(&request.method, &request.path) {
+        let (route, matched) = match found {
             Ok(found) => found,
             Err(allowed) if allowed.is_empty() => return Err(Code::NotFound.into()),
-            Err(allowed) => return Err(Problem::from(Code::MethodNotAllowed).allow(&allowed).into()),
+            Err(allowed) => return Err(Problem::from(Code::MethodNotAllowed).allow(allowed).into()),
         };
         let now = ports.now();
-        let caller = who::identify(&self.config, route, &matched, request, &self.users, &self.tokens, now)?;
+        let caller = who::identify(&self.config, route, matched, request, &self.users, &self.tokens, now)?;
         match self.admit(route, request, &caller, ports).await? {
             Passage::Replay(response) => Ok(response.into()),
             Passage::Admitted(admitted) => {

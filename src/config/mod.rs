@@ -190,6 +190,9 @@ pub enum OnAmbiguous {
     Hold,
 }
 
+/// A route and what its path holds, or the methods of the routes that have that path.
+pub type Found<'g> = Result<(&'g Route, Matched), Vec<&'g str>>;
+
 impl Gate {
     /// Reads and checks a whole document.
     ///
@@ -203,7 +206,7 @@ impl Gate {
     ///
     /// # Errors
     /// The methods of the routes that have that path: none for 404, else 405.
-    pub fn route(&self, method: &str, path: &str) -> Result<(&Route, Matched), Vec<&str>> {
+    pub fn route(&self, method: &str, path: &str) -> Found<'_> {
         let method = if method == "HEAD" { "GET" } else { method };
         let mut known = Vec::new();
         for route in &self.routes {

@@ -33,31 +33,24 @@ impl From<u64> for Arg<'_> {
 /// A command as a JSON array.
 #[must_use]
 pub fn command(name: &str, args: &[Arg<'_>]) -> String {
-    let mut out = String::with_capacity(64 + args.len() * 32);
-    out.push('[');
-    push(&mut out, &name);
-    for arg in args {
-        out.push(',');
-        push(&mut out, arg);
-    }
-    out.push(']');
-    out
+    array(64, name, args)
 }
 
 /// `EVALSHA` or `EVAL` with its keys counted, as a JSON array.
 #[must_use]
 pub fn eval(name: &str, script: &str, keys: &[String], args: &[Arg<'_>]) -> String {
-    let mut out = String::with_capacity(96 + script.len() + (keys.len() + args.len()) * 48);
+    let mut all = Vec::with_capacity(2 + keys.len() + args.len());
+    all.extend([Arg::Str(script), Arg::Int(keys.len() as u64)]);
+    all.extend(keys.iter().map(Arg::from));
+    all.extend_from_slice(args);
+    array(96 + script.len(), name, &all)
+}
+
+/// A name and its arguments as a JSON array; `spare` bytes are set aside besides what short arguments take.
+fn array(spare: usize, name: &str, args: &[Arg<'_>]) -> String {
+    let mut out = String::with_capacity(spare + args.len() * 48);
     out.push('[');
     push(&mut out, &name);
-    out.push(',');
-    push(&mut out, &script);
-    out.push(',');
-    push(&mut out, &keys.len());
-    for key in keys {
-        out.push(',');
-        push(&mut out, key);
-    }
     for arg in args {
         out.push(',');
         push(&mut out, arg);
