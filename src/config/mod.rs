@@ -2,14 +2,23 @@
 //!
 //! The same code checks it at build time (`build.rs`) and reads it when an isolate starts.
 
+mod identity;
+mod limit;
 mod pattern;
 mod read;
 mod reader;
+mod route;
+mod settings;
+mod words;
 
+pub use identity::{Identity, IpMissing};
+pub use limit::{KeyPart, Limit};
 pub use pattern::{Matched, Pattern};
 pub use reader::Fault;
+pub use route::{Action, BodyRule, OnAmbiguous, OnRedisDown, Route, UserRule};
+pub use settings::{Breaker, Claim, Log};
 
-use crate::model::{Millis, Quota};
+use crate::model::Millis;
 
 /// How many partitions there may be.
 pub const PARTITIONS: std::ops::RangeInclusive<u16> = 1..=1024;
@@ -39,155 +48,6 @@ pub struct Gate {
     pub limits: Vec<Limit>,
     /// All routes, in the order in which they are tried.
     pub routes: Vec<Route>,
-}
-
-/// Where identity comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The platform's header, in lower case; nothing else is believed.
-    pub ip_header: String,
-    /// What happens when the platform sends none.
-    pub ip_missing: IpMissing,
-    /// `iss` of user JWTs.
-    pub issuer: String,
-    /// `aud` of user JWTs.
-    pub audience: String,
-    /// How far the issuer's clock may be off.
-    pub leeway: Millis,
-}
-
-/// What happens to a request without a client address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IpMissing {
-    /// 400 `client_ip_missing`.
-    Refuse,
-    /// All such requests share the buckets of this limit, in place of the limits keyed by address.
-    Shared(usize),
-}
-
-/// Times of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// How long one attempt keeps others out.
-    pub lease: Millis,
-    /// How long an answer is kept for replay.
-    pub retention: Millis,
-}
-
-/// When Redis is no longer asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Breaker {
-    /// Failures in a row that open it.
-    pub failures: u32,
-    /// How long it stays open before one call may try.
-    pub open: Millis,
-}
-
-/// What is written of decisions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Log {
-    /// One in so many requests that pass; 0 for none.
-    pub passed_one_in: u64,
-    /// Refusals written by one isolate; those above are counted.
-    pub refusals: Quota,
-}
-
-/// One token bucket.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Limit {
-    /// Its name, in keys and in `RateLimit`.
-    pub name: String,
-    /// What it is keyed by; nothing: one bucket for all.
-    pub key: Vec<KeyPart>,
-    /// Burst and rate.
-    pub quota: Quota,
-}
-
-/// One part of what a bucket is keyed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyPart {
-    /// The verified user.
-    User,
-    /// The client address.
-    Ip,
-    /// The sale in the path.
-    Sku,
-    /// The route.
-    Route,
-}
-
-/// What one route demands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Route {
-    /// Its name, in logs and keys.
-    pub name: String,
-    /// Method, in upper case.
-    pub method: String,
-    /// Path.
-    pub path: Pattern,
-    /// What is done with a request that passes.
-    pub action: Action,
-    /// Whether a user must be known.
-    pub user: UserRule,
-    /// Whether an order token is demanded.
-    pub order_token: bool,
-    /// What the body must be.
-    pub body: BodyRule,
-    /// Largest body, in bytes.
-    pub body_limit: usize,
-    /// Positions in [`Gate::limits`].
-    pub limits: Vec<usize>,
-    /// What happens when Redis is away.
-    pub on_redis_down: OnRedisDown,
-    /// What an ambiguous outcome leads to.
-    pub on_ambiguous: OnAmbiguous,
-    /// How long the origin may take.
-    pub origin_deadline: Millis,
-}
-
-/// What is done with a request that passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Issue an order token; the origin is not asked.
-    IssueToken,
-    /// Forward it to the origin.
-    Forward,
-}
-
-/// Whether a user must be known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UserRule {
-    /// 401 without a valid JWT.
-    Required,
-    /// A JWT that is sent must be valid; none is fine.
-    Optional,
-}
-
-/// What the body must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyRule {
-    /// Anything.
-    Any,
-    /// The JSON of an order.
-    Order,
-}
-
-/// What happens when Redis is away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnRedisDown {
-    /// 503; the origin sees nothing.
-    Closed,
-    /// It passes without limits.
-    Open,
-}
-
-/// What an ambiguous outcome leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnAmbiguous {
-    /// The origin dedupes by op id: the next attempt takes over and is forwarded.
-    Retry,
-    /// The next attempt is told `outcome_unknown`.
-    Hold,
 }
 
 /// A route and what its path holds, or the methods of the routes that have that path.

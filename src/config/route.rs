@@ -1,0 +1,159 @@
+//! Routes: what each demands of a request, and what is done with one that passes.
+
+use std::ops::Range;
+
+use super::limit::{KeyPart, Limit};
+use super::pattern::Pattern;
+use super::reader::{Faults, Section};
+use super::words::key_word;
+use crate::model::Millis;
+
+/// What one route demands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// Its name, in logs and keys.
+    pub name: String,
+    /// Method, in upper case.
+    pub method: String,
+    /// Path.
+    pub path: Pattern,
+    /// What is done with a request that passes.
+    pub action: Action,
+    /// Whether a user must be known.
+    pub user: UserRule,
+    /// Whether an order token is demanded.
+    pub order_token: bool,
+    /// What the body must be.
+    pub body: BodyRule,
+    /// Largest body, in bytes.
+    pub body_limit: usize,
+    /// Positions in [`Gate::limits`].
+    pub limits: Vec<usize>,
+    /// What happens when Redis is away.
+    pub on_redis_down: OnRedisDown,
+    /// What an ambiguous outcome leads to.
+    pub on_ambiguous: OnAmbiguous,
+    /// How long the origin may take.
+    pub origin_deadline: Millis,
+}
+
+/// What is done with a request that passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Issue an order token; the origin is not asked.
+    IssueToken,
+    /// Forward it to the origin.
+    Forward,
+}
+
+/// Whether a user must be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserRule {
+    /// 401 without a valid JWT.
+    Required,
+    /// A JWT that is sent must be valid; none is fine.
+    Optional,
+}
+
+/// What the body must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyRule {
+    /// Anything.
+    Any,
+    /// The JSON of an order.
+    Order,
+}
+
+/// What happens when Redis is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRedisDown {
+    /// 503; the origin sees nothing.
+    Closed,
+    /// It passes without limits.
+    Open,
+}
+
+/// What an ambiguous outcome leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnAmbiguous {
+    /// The origin dedupes by op id: the next attempt takes over and is forwarded.
+    Retry,
+    /// The next attempt is told `outcome_unknown`.
+    Hold,
+}
+
+pub(super) fn route(
+    section: &Section<'_, '_>,
+    faults: &Faults<'_>,
+    find: &dyn Fn(&str, &Range<usize>) -> Option<usize>,
+    limits: &[Option<Limit>],
+) -> Option<Route> {
+    let name = section.text("name", None).and_then(|(name, at)| key_word(faults, "name", name, &at));
+    let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"].map(|m| (m, m));
+    let method = section.choice("method", &methods, true);
+    let path = section.text("path", None).and_then(|(text, at)| path(faults, &text, &at));
+    let actions = [("forward", Action::Forward), ("issue-token", Action::IssueToken)];
+    let action = section.choice("action", &actions, false);
+    let user = section.choice("user", &[("required", UserRule::Required), ("optional", UserRule::Optional)], false);
+    let order_token = section.choice("order_token", &[("none", false), ("required", true)], false);
+    let body = section.choice("body", &[("any", BodyRule::Any), ("order", BodyRule::Order)], false);
+    let body_limit = section.number("body_limit", 0..=1_048_576, Some(65_536));
+    let named: Vec<Option<usize>> = section.texts("limits").iter().map(|(name, at)| find(name, at)).collect();
+    let down = [("closed", OnRedisDown::Closed), ("open", OnRedisDown::Open)];
+    let on_redis_down = section.choice("on_redis_down", &down, false);
+    let ambiguous = [("hold", OnAmbiguous::Hold), ("retry", OnAmbiguous::Retry)];
+    let on_ambiguous = section.choice("on_ambiguous", &ambiguous, false);
+    let origin_deadline = section.number("origin_deadline_ms", 100..=25_000, Some(5_000));
+    section.finish();
+    let route = Route {
+        name: name?,
+        method: method?.to_owned(),
+        path: path?,
+        action: action?,
+        user: user?,
+        order_token: order_token?,
+        body: body?,
+        body_limit: usize::try_from(body_limit?).ok()?,
+        limits: named.into_iter().collect::<Option<_>>()?,
+        on_redis_down: on_redis_down?,
+        on_ambiguous: on_ambiguous?,
+        origin_deadline: Millis(origin_deadline?),
+    };
+    consistent(section, &route, limits).then_some(route)
+}
+
+/// What the single values cannot show.
+fn consistent(section: &Section<'_, '_>, route: &Route, limits: &[Option<Limit>]) -> bool {
+    let keyed_by =
+        |part| route.limits.iter().any(|at| matches!(limits.get(*at), Some(Some(l)) if l.key.contains(&part)));
+    let (user, sku) = (route.user == UserRule::Required, route.path.has_sku());
+    let rules = [
+        (route.order_token && !user, "`order_token = \"required\"` needs `user = \"required\"`"),
+        (route.order_token && !sku, "`order_token = \"required\"` needs `{sku}` in the path"),
+        (
+            route.order_token && route.on_redis_down == OnRedisDown::Open,
+            "a route with order tokens must be closed when Redis is down",
+        ),
+        (
+            route.action == Action::IssueToken && !(user && sku),
+            "`action = \"issue-token\"` needs `user = \"required\"` and `{sku}` in the path",
+        ),
+        (keyed_by(KeyPart::User) && !user, "a limit keyed by user needs `user = \"required\"`"),
+        (keyed_by(KeyPart::Sku) && !sku, "a limit keyed by sku needs `{sku}` in the path"),
+    ];
+    for (broken, message) in rules {
+        if broken {
+            section.fault(message);
+        }
+    }
+    !rules.iter().any(|(broken, _)| *broken)
+}
+
+fn path(faults: &Faults<'_>, text: &str, at: &Range<usize>) -> Option<Pattern> {
+    match Pattern::parse(text) {
+        None => faults.note(at, "`path` must be written as \"/v1/sales/{sku}/orders\": no empty segment, no wildcard"),
+        Some(pattern) if pattern.starts_with("__gate") => faults.note(at, "`path` must not cover /__gate"),
+        some => return some,
+    }
+    None
+}
