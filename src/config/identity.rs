@@ -1,8 +1,6 @@
 //! Who asks: the client's address, and the user's JWT.
 
-use std::ops::Range;
-
-use super::reader::{Faults, Section};
+use super::reader::{Faults, Place, Section};
 use crate::model::Millis;
 
 /// Where identity comes from.
@@ -30,9 +28,9 @@ pub enum IpMissing {
 }
 
 pub(super) fn identity(
-    section: &Section<'_, '_>,
-    faults: &Faults<'_>,
-    find: &dyn Fn(&str, &Range<usize>) -> Option<usize>,
+    section: &Section<'_>,
+    faults: &Faults,
+    find: &dyn Fn(&str, &Place) -> Option<usize>,
 ) -> Option<Identity> {
     let header = section.text("ip_header", Some("cf-connecting-ip")).and_then(|(name, at)| {
         let fine = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');

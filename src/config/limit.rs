@@ -1,8 +1,6 @@
 //! Token buckets: what each is keyed by, and how much it holds.
 
-use std::ops::Range;
-
-use super::reader::{Faults, Section};
+use super::reader::{Faults, Place, Section};
 use super::words::{key_word, quota};
 use crate::model::Quota;
 
@@ -30,7 +28,7 @@ pub enum KeyPart {
     Route,
 }
 
-pub(super) fn limit(section: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Limit> {
+pub(super) fn limit(section: &Section<'_>, faults: &Faults) -> Option<Limit> {
     let name = section.text("name", None).and_then(|(name, at)| key_word(faults, "name", name, &at));
     let key: Vec<Option<KeyPart>> = section.texts("key").iter().map(|(part, at)| key_part(faults, part, at)).collect();
     let burst = section.number("burst", 1..=u64::from(u32::MAX), None);
@@ -40,7 +38,7 @@ pub(super) fn limit(section: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Li
     Some(Limit { name: name?, key: key.into_iter().collect::<Option<_>>()?, quota })
 }
 
-fn key_part(faults: &Faults<'_>, part: &str, at: &Range<usize>) -> Option<KeyPart> {
+fn key_part(faults: &Faults, part: &str, at: &Place) -> Option<KeyPart> {
     match part {
         "user" => Some(KeyPart::User),
         "ip" => Some(KeyPart::Ip),

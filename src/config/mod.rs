@@ -1,6 +1,7 @@
 //! What the gate does with which request: `gate.toml`, checked whole before anything runs.
 //!
-//! The same code checks it at build time (`build.rs`) and reads it when an isolate starts.
+//! The same code checks it at build time (`build.rs`) and reads it when an isolate starts. People write TOML, and are
+//! told their mistakes by line; what runs at the edge is the same document as JSON.
 
 mod identity;
 mod limit;
@@ -9,12 +10,15 @@ mod read;
 mod reader;
 mod route;
 mod settings;
+#[cfg(not(target_arch = "wasm32"))]
+mod toml_text;
+mod tree;
 mod words;
 
 pub use identity::{Identity, IpMissing};
 pub use limit::{KeyPart, Limit};
 pub use pattern::{Matched, Pattern};
-pub use reader::Fault;
+pub use reader::{Fault, Place};
 pub use route::{Action, BodyRule, OnAmbiguous, OnRedisDown, Route, UserRule};
 pub use settings::{Breaker, Claim, Log};
 
@@ -54,12 +58,37 @@ pub struct Gate {
 pub type Found<'g> = Result<(&'g Route, Matched), Vec<&'g str>>;
 
 impl Gate {
-    /// Reads and checks a whole document.
+    /// Reads and checks a gate.toml.
     ///
     /// # Errors
     /// Every fault that was found, in the order of its lines.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn parse(text: &str) -> Result<Self, Vec<Fault>> {
-        read::gate(text)
+        read::gate(&toml_text::tree(text)?)
+    }
+
+    /// A checked gate.toml as the JSON that the edge reads.
+    ///
+    /// # Errors
+    /// Every fault that was found, in the order of its lines.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn to_json(text: &str) -> Result<String, Vec<Fault>> {
+        let tree = toml_text::tree(text)?;
+        read::gate(&tree)?;
+        // Texts, numbers, lists and tables always serialise.
+        Ok(serde_json::to_string(&tree).unwrap_or_default())
+    }
+
+    /// Reads and checks a document that came as JSON.
+    ///
+    /// # Errors
+    /// Every fault that was found, each with its path.
+    pub fn from_json(text: &str) -> Result<Self, Vec<Fault>> {
+        let tree = serde_json::from_str(text).map_err(|fault| {
+            let message = format!("this is no JSON document: line {}, column {}", fault.line(), fault.column());
+            vec![Fault { place: Place::default(), message }]
+        })?;
+        read::gate(&tree)
     }
 
     /// The first route whose path matches and whose method does; a HEAD is served where a GET is.

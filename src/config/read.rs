@@ -1,34 +1,24 @@
-//! gate.toml into a [`Gate`]: every value is read before any fault stops it.
-
-use std::ops::Range;
-
-use toml::de::DeTable;
+//! The document into a [`Gate`]: every value is read before any fault stops it.
 
 use super::identity::identity;
 use super::limit::{Limit, limit};
-use super::reader::{Fault, Faults, Section};
+use super::reader::{Fault, Faults, Place, Section};
 use super::route::{Route, route};
 use super::settings::{breaker, claim, log};
+use super::tree::Node;
 use super::words::key_word;
 use super::{Gate, PARTITIONS};
 use crate::model::Millis;
 
-pub(super) fn gate(text: &str) -> Result<Gate, Vec<Fault>> {
-    let faults = Faults::new(text);
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        faults.note(&error.span().unwrap_or_default(), error.message());
-    }
-    if !errors.is_empty() {
-        return faults.into_result(None);
-    }
-    let root = Section::new(&faults, "gate.toml", document.get_ref(), 0..0);
+pub(super) fn gate(document: &Node) -> Result<Gate, Vec<Fault>> {
+    let faults = Faults::default();
+    let root = Section::root(&faults, document);
     let gate = read(&root, &faults);
     root.finish();
     faults.into_result(gate)
 }
 
-fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
+fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let prefix = root.text("prefix", Some("sl1")).and_then(|(prefix, at)| key_word(faults, "prefix", prefix, &at));
     let partitions = root.number("partitions", (*PARTITIONS.start()).into()..=(*PARTITIONS.end()).into(), Some(1));
     let redis = root.section("redis");
@@ -47,7 +37,7 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
     let limits: Vec<Option<Limit>> = limit_sections.iter().map(|s| limit(s, faults)).collect();
     // A limit with a fault of its own is still known by its name: one mistake is told once.
     let names: Vec<Option<&str>> = limit_sections.iter().map(|s| s.peek("name")).collect();
-    let find = |name: &str, at: &Range<usize>| {
+    let find = |name: &str, at: &Place| {
         let found = names.iter().position(|known| *known == Some(name));
         if found.is_none() {
             faults.note(at, format!("there is no [[limit]] named \"{name}\""));
@@ -82,7 +72,7 @@ fn read(root: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Gate> {
     })
 }
 
-fn repeated<'n>(sections: &[Section<'_, '_>], names: impl Iterator<Item = Option<&'n str>>) {
+fn repeated<'n>(sections: &[Section<'_>], names: impl Iterator<Item = Option<&'n str>>) {
     let mut seen = Vec::new();
     for (section, name) in sections.iter().zip(names) {
         if let Some(name) = name {
@@ -101,13 +91,40 @@ mod tests {
     const SMALL: &str = "[identity]\nissuer = \"shop\"\naudience = \"sluice\"\n";
 
     fn faults(text: &str) -> Vec<(usize, String)> {
-        gate(text).unwrap_err().into_iter().map(|fault| (fault.line, fault.message)).collect()
+        Gate::parse(text).unwrap_err().into_iter().map(|fault| (fault.place.line, fault.message)).collect()
     }
 
     #[test]
     fn the_gate_toml_of_this_repository_is_sound() {
-        let gate = gate(include_str!("../../gate.toml")).unwrap();
+        let gate = Gate::parse(include_str!("../../gate.toml")).unwrap();
         assert!(gate.routes.iter().any(|route| route.order_token));
+    }
+
+    #[test]
+    fn the_document_that_runs_is_the_one_that_was_checked() {
+        let text = include_str!("../../gate.toml");
+        let json = Gate::to_json(text).unwrap();
+        assert_eq!(Gate::from_json(&json), Gate::parse(text));
+        assert!(Gate::to_json("partitions = 0\n").is_err());
+    }
+
+    #[test]
+    fn a_fault_in_json_is_told_with_its_path() {
+        let json = Gate::to_json(include_str!("../../gate.toml")).unwrap();
+        let bad = json.replacen("\"2/s\"", "\"0/s\"", 1).replacen("\"POST\"", "-1", 1);
+        let faults = Gate::from_json(&bad).unwrap_err();
+        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(told[0].starts_with("limit.0.rate: ") && told[1].starts_with("route.0.method: "), "{told:?}");
+        assert_eq!(told.len(), 2, "{told:?}");
+    }
+
+    #[test]
+    fn what_is_no_document_is_one_fault() {
+        for bad in ["", "[]", "{", "{\"prefix\":\"a\",\"prefix\":\"b\"}", "7"] {
+            assert!(!Gate::from_json(bad).unwrap_err().is_empty(), "{bad}");
+        }
+        let told = Gate::from_json("{\"redis\":[]}").unwrap_err();
+        assert!(told.iter().any(|fault| fault.to_string().starts_with("redis: ")), "{told:?}");
     }
 
     #[test]

@@ -1,48 +1,72 @@
-//! Reads TOML tables value by value, notes every fault with its line, and goes on.
+//! Reads tables value by value, notes every fault with its place, and goes on.
 
 use std::cell::RefCell;
 use std::fmt;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use super::tree::{Node, Value};
+
+/// Where a value stands: its line in gate.toml, or its path in a document that came as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// From 1; 0 in a document that came as JSON.
+    pub line: usize,
+    /// Keys and positions, as in `route.2.path`; empty for the document itself.
+    pub path: String,
+}
+
+impl Place {
+    /// A line, when nothing more is known.
+    #[must_use]
+    pub fn line(line: usize) -> Self {
+        Self { line, path: String::new() }
+    }
+
+    /// What stands at `key` below this place.
+    fn below(&self, line: usize, key: &str) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        Self { line, path: format!("{}{dot}{key}", self.path) }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.path.as_str()) {
+            (0, "") => f.write_str("gate"),
+            (0, path) => f.write_str(path),
+            (line, _) => write!(f, "gate.toml:{line}"),
+        }
+    }
+}
 
 /// One mistake in the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Line, from 1.
-    pub line: usize,
+    /// Where.
+    pub place: Place,
     /// What is wrong, and what would be right.
     pub message: String,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gate.toml:{}: {}", self.line, self.message)
+        write!(f, "{}: {}", self.place, self.message)
     }
 }
 
-/// The document's text, and what was found wrong in it.
-pub(super) struct Faults<'t> {
-    text: &'t str,
-    list: RefCell<Vec<Fault>>,
-}
+/// What was found wrong in a document.
+#[derive(Default)]
+pub(super) struct Faults(RefCell<Vec<Fault>>);
 
-impl<'t> Faults<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
-        Self { text, list: RefCell::default() }
-    }
-
-    pub(super) fn note(&self, at: &Range<usize>, message: impl Into<String>) {
-        let before = self.text.get(..at.start).unwrap_or(self.text);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        self.list.borrow_mut().push(Fault { line, message: message.into() });
+impl Faults {
+    pub(super) fn note(&self, at: &Place, message: impl Into<String>) {
+        self.0.borrow_mut().push(Fault { place: at.clone(), message: message.into() });
     }
 
     /// All of them by line, or nothing when there is none.
     pub(super) fn into_result<T>(self, value: Option<T>) -> Result<T, Vec<Fault>> {
-        let mut list = self.list.into_inner();
-        list.sort_by_key(|fault| fault.line);
+        let mut list = self.0.into_inner();
+        list.sort_by_key(|fault| fault.place.line);
         match value {
             Some(value) if list.is_empty() => Ok(value),
             _ => Err(list),
@@ -50,95 +74,99 @@ impl<'t> Faults<'t> {
     }
 }
 
-/// A value with its place.
-pub(super) type Placed<'t> = Spanned<DeValue<'t>>;
-
 /// One table, whose keys are ticked off as they are read.
-pub(super) struct Section<'t, 'd> {
-    faults: &'d Faults<'t>,
+pub(super) struct Section<'d> {
+    faults: &'d Faults,
     name: &'static str,
-    table: Option<&'d DeTable<'t>>,
-    at: Range<usize>,
+    table: Option<&'d Node>,
+    at: Place,
     read: RefCell<Vec<&'static str>>,
 }
 
-impl<'t, 'd> Section<'t, 'd> {
-    pub(super) fn new(faults: &'d Faults<'t>, name: &'static str, table: &'d DeTable<'t>, at: Range<usize>) -> Self {
-        Self { faults, name, table: Some(table), at, read: RefCell::default() }
+impl<'d> Section<'d> {
+    /// The whole document; a fault when it is no table.
+    pub(super) fn root(faults: &'d Faults, node: &'d Node) -> Self {
+        let root =
+            Self { faults, name: "the document", table: Some(node), at: Place::default(), read: RefCell::default() };
+        if !matches!(node.value, Value::Table(_)) {
+            root.fault("the document must be a table");
+        }
+        root
     }
 
     /// The table under `key`; an empty one when it is missing.
-    pub(super) fn section(&self, key: &'static str) -> Section<'t, 'd> {
-        let (table, at) = match self.get(key) {
-            None => (None, self.at.clone()),
-            Some(value) => match value.get_ref() {
-                DeValue::Table(table) => (Some(table), value.span()),
-                _ => {
-                    self.note(value, format!("`{key}` must be a table: [{key}]"));
-                    (None, value.span())
-                }
-            },
-        };
+    pub(super) fn section(&self, key: &'static str) -> Section<'d> {
+        let value = self.get(key);
+        let at = value.map_or_else(|| self.at.clone(), |value| self.place(key, value));
+        let table = value.filter(|value| matches!(value.value, Value::Table(_)));
+        if value.is_some() && table.is_none() {
+            self.faults.note(&at, format!("`{key}` must be a table: [{key}]"));
+        }
         Section { faults: self.faults, name: key, table, at, read: RefCell::default() }
     }
 
     /// The tables of the array under `key`.
-    pub(super) fn sections(&self, key: &'static str) -> Vec<Section<'t, 'd>> {
+    pub(super) fn sections(&self, key: &'static str) -> Vec<Section<'d>> {
         let Some(value) = self.get(key) else { return Vec::new() };
-        let DeValue::Array(items) = value.get_ref() else {
-            self.note(value, format!("`{key}` must be a list of tables: [[{key}]]"));
+        let at = self.place(key, value);
+        let wrong = |at: &Place| self.faults.note(at, format!("`{key}` must be a list of tables: [[{key}]]"));
+        let Value::List(items) = &value.value else {
+            wrong(&at);
             return Vec::new();
         };
-        let tables = items.iter().filter_map(|item| match item.get_ref() {
-            DeValue::Table(table) => Some(Section::new(self.faults, key, table, item.span())),
-            _ => {
-                self.note(item, format!("`{key}` must be a list of tables: [[{key}]]"));
-                None
+        let tables = items.iter().enumerate().filter_map(|(i, item)| {
+            let at = at.below(item.line, &i.to_string());
+            if !matches!(item.value, Value::Table(_)) {
+                wrong(&at);
+                return None;
             }
+            Some(Section { faults: self.faults, name: key, table: Some(item), at, read: RefCell::default() })
         });
         tables.collect()
     }
 
-    pub(super) fn get(&self, key: &'static str) -> Option<&'d Placed<'t>> {
+    pub(super) fn get(&self, key: &'static str) -> Option<&'d Node> {
         self.read.borrow_mut().push(key);
-        self.table.and_then(|table| table.iter().find(|(k, _)| k.get_ref() == key)).map(|(_, value)| value)
+        let Some(Node { value: Value::Table(members), .. }) = self.table else { return None };
+        members.iter().find(|member| member.key == key).map(|member| &member.node)
+    }
+
+    fn place(&self, key: &str, value: &Node) -> Place {
+        self.at.below(value.line, key)
     }
 
     /// A text; `default` when it is missing, a fault when there is no default.
-    pub(super) fn text(&self, key: &'static str, default: Option<&str>) -> Option<(String, Range<usize>)> {
+    pub(super) fn text(&self, key: &'static str, default: Option<&str>) -> Option<(String, Place)> {
         match self.get(key) {
             None => match default {
                 Some(text) => Some((text.to_owned(), self.at.clone())),
                 None => self.missing(key),
             },
-            Some(value) => match value.get_ref() {
-                DeValue::String(text) => Some((text.clone().into_owned(), value.span())),
-                _ => self.wrong(value, format!("`{key}` must be a text in quotes")),
+            Some(value) => match &value.value {
+                Value::Text(text) => Some((text.clone(), self.place(key, value))),
+                _ => self.wrong(key, value, format!("`{key}` must be a text in quotes")),
             },
         }
     }
 
     /// A text, where there is one; what is wrong with it is noted by who reads it in earnest.
     pub(super) fn peek(&self, key: &'static str) -> Option<&'d str> {
-        match self.get(key)?.get_ref() {
-            DeValue::String(text) => Some(text),
+        match &self.get(key)?.value {
+            Value::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// A list of texts; empty when it is missing. One text counts as a list of one.
-    pub(super) fn texts(&self, key: &'static str) -> Vec<(String, Range<usize>)> {
-        let wrong = |value| self.wrong(value, format!("`{key}` must be a text in quotes, or a list of them"));
-        let one = |value: &'d Placed<'t>| match value.get_ref() {
-            DeValue::String(text) => Some((text.clone().into_owned(), value.span())),
-            _ => wrong(value),
+    pub(super) fn texts(&self, key: &'static str) -> Vec<(String, Place)> {
+        let one = |value: &'d Node| match &value.value {
+            Value::Text(text) => Some((text.clone(), self.place(key, value))),
+            _ => self.wrong(key, value, format!("`{key}` must be a text in quotes, or a list of them")),
         };
         match self.get(key) {
             None => Vec::new(),
-            Some(value) => match value.get_ref() {
-                DeValue::Array(items) => items.iter().filter_map(one).collect(),
-                _ => one(value).into_iter().collect(),
-            },
+            Some(Node { value: Value::List(items), .. }) => items.iter().filter_map(one).collect(),
+            Some(value) => one(value).into_iter().collect(),
         }
     }
 
@@ -147,14 +175,20 @@ impl<'t, 'd> Section<'t, 'd> {
         let Some(value) = self.get(key) else {
             return default.or_else(|| self.missing(key));
         };
-        let number = match value.get_ref() {
-            DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok(),
-            _ => None,
-        };
         let (low, high) = (range.start(), range.end());
-        match number {
-            Some(n) if range.contains(&n) => Some(n),
-            _ => self.wrong(value, format!("`{key}` must be a whole number from {low} to {high}")),
+        match value.value {
+            Value::Number(n) if range.contains(&n) => Some(n),
+            _ => self.wrong(key, value, format!("`{key}` must be a whole number from {low} to {high}")),
+        }
+    }
+
+    /// `true` or `false`; `default` when it is missing.
+    #[allow(dead_code, reason = "the next settings that are flags")]
+    pub(super) fn flag(&self, key: &'static str, default: bool) -> Option<bool> {
+        match self.get(key) {
+            None => Some(default),
+            Some(Node { value: Value::Flag(flag), .. }) => Some(*flag),
+            Some(value) => self.wrong(key, value, format!("`{key}` must be true or false")),
         }
     }
 
@@ -165,13 +199,13 @@ impl<'t, 'd> Section<'t, 'd> {
             None if required => self.missing(key),
             None => choices.first().map(|(_, value)| *value),
             Some(value) => {
-                let chosen = match value.get_ref() {
-                    DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
+                let chosen = match &value.value {
+                    Value::Text(text) => choices.iter().find(|(name, _)| name == text),
                     _ => None,
                 };
                 match chosen {
                     Some((_, chosen)) => Some(*chosen),
-                    None => self.wrong(value, format!("`{key}` must be one of {}", names())),
+                    None => self.wrong(key, value, format!("`{key}` must be one of {}", names())),
                 }
             }
         }
@@ -180,10 +214,13 @@ impl<'t, 'd> Section<'t, 'd> {
     /// Notes every key that nothing has read.
     pub(super) fn finish(&self) {
         let read = self.read.borrow();
-        for (key, _) in self.table.iter().flat_map(|table| table.iter()) {
-            if !read.iter().any(|name| name == key.get_ref()) {
+        let Some(Node { value: Value::Table(members), .. }) = self.table else { return };
+        for member in members {
+            let key = &member.key;
+            if !read.iter().any(|name| name == key) {
                 let known = read.join("`, `");
-                self.faults.note(&key.span(), format!("`{}` is not known here; known: `{known}`", key.get_ref()));
+                self.faults
+                    .note(&self.at.below(member.line, key), format!("`{key}` is not known here; known: `{known}`"));
             }
         }
     }
@@ -198,12 +235,8 @@ impl<'t, 'd> Section<'t, 'd> {
         None
     }
 
-    fn note(&self, value: &Placed<'t>, message: String) {
-        self.faults.note(&value.span(), message);
-    }
-
-    fn wrong<T>(&self, value: &Placed<'t>, message: String) -> Option<T> {
-        self.note(value, message);
+    fn wrong<T>(&self, key: &str, value: &Node, message: String) -> Option<T> {
+        self.faults.note(&self.place(key, value), message);
         None
     }
 }

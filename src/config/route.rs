@@ -1,10 +1,8 @@
 //! Routes: what each demands of a request, and what is done with one that passes.
 
-use std::ops::Range;
-
 use super::limit::{KeyPart, Limit};
 use super::pattern::Pattern;
-use super::reader::{Faults, Section};
+use super::reader::{Faults, Place, Section};
 use super::words::key_word;
 use crate::model::Millis;
 
@@ -83,9 +81,9 @@ pub enum OnAmbiguous {
 }
 
 pub(super) fn route(
-    section: &Section<'_, '_>,
-    faults: &Faults<'_>,
-    find: &dyn Fn(&str, &Range<usize>) -> Option<usize>,
+    section: &Section<'_>,
+    faults: &Faults,
+    find: &dyn Fn(&str, &Place) -> Option<usize>,
     limits: &[Option<Limit>],
 ) -> Option<Route> {
     let name = section.text("name", None).and_then(|(name, at)| key_word(faults, "name", name, &at));
@@ -123,7 +121,7 @@ pub(super) fn route(
 }
 
 /// What the single values cannot show.
-fn consistent(section: &Section<'_, '_>, route: &Route, limits: &[Option<Limit>]) -> bool {
+fn consistent(section: &Section<'_>, route: &Route, limits: &[Option<Limit>]) -> bool {
     let keyed_by =
         |part| route.limits.iter().any(|at| matches!(limits.get(*at), Some(Some(l)) if l.key.contains(&part)));
     let (user, sku) = (route.user == UserRule::Required, route.path.has_sku());
@@ -149,7 +147,7 @@ fn consistent(section: &Section<'_, '_>, route: &Route, limits: &[Option<Limit>]
     !rules.iter().any(|(broken, _)| *broken)
 }
 
-fn path(faults: &Faults<'_>, text: &str, at: &Range<usize>) -> Option<Pattern> {
+fn path(faults: &Faults, text: &str, at: &Place) -> Option<Pattern> {
     match Pattern::parse(text) {
         None => faults.note(at, "`path` must be written as \"/v1/sales/{sku}/orders\": no empty segment, no wildcard"),
         Some(pattern) if pattern.starts_with("__gate") => faults.note(at, "`path` must not cover /__gate"),

@@ -33,14 +33,14 @@ pub struct Log {
     pub refusals: Quota,
 }
 
-pub(super) fn breaker(section: &Section<'_, '_>) -> Option<Breaker> {
+pub(super) fn breaker(section: &Section<'_>) -> Option<Breaker> {
     let failures = section.number("failures", 1..=1_000, Some(5));
     let open = section.number("open_ms", 100..=600_000, Some(10_000));
     section.finish();
     Some(Breaker { failures: u32::try_from(failures?).ok()?, open: Millis(open?) })
 }
 
-pub(super) fn log(section: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Log> {
+pub(super) fn log(section: &Section<'_>, faults: &Faults) -> Option<Log> {
     let passed_one_in = section.number("passed_one_in", 0..=1_000_000, Some(100));
     let burst = section.number("refusals_burst", 1..=10_000, Some(50));
     let rate = section.text("refusals_rate", Some("10/s"));
@@ -49,7 +49,7 @@ pub(super) fn log(section: &Section<'_, '_>, faults: &Faults<'_>) -> Option<Log>
     Some(Log { passed_one_in: passed_one_in?, refusals })
 }
 
-pub(super) fn claim(section: &Section<'_, '_>) -> Option<Claim> {
+pub(super) fn claim(section: &Section<'_>) -> Option<Claim> {
     let lease = section.number("lease_ms", 1_000..=600_000, Some(30_000));
     let retention = section.number("retention_ms", 60_000..=30 * DAY_MS, Some(DAY_MS));
     section.finish();

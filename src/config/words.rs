@@ -1,11 +1,9 @@
 //! Values that several sections write alike.
 
-use std::ops::Range;
-
-use super::reader::Faults;
+use super::reader::{Faults, Place};
 use crate::model::Quota;
 
-pub(super) fn quota(faults: &Faults<'_>, burst: u64, (rate, at): (String, Range<usize>)) -> Option<Quota> {
+pub(super) fn quota(faults: &Faults, burst: u64, (rate, at): (String, Place)) -> Option<Quota> {
     match Quota::parse(u32::try_from(burst).ok()?, &rate) {
         Ok(quota) => Some(quota),
         Err(fault) => {
@@ -16,7 +14,7 @@ pub(super) fn quota(faults: &Faults<'_>, burst: u64, (rate, at): (String, Range<
 }
 
 /// A word that may stand in a Redis key.
-pub(super) fn key_word(faults: &Faults<'_>, key: &str, word: String, at: &Range<usize>) -> Option<String> {
+pub(super) fn key_word(faults: &Faults, key: &str, word: String, at: &Place) -> Option<String> {
     let fine = (1..=32).contains(&word.len())
         && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if !fine {

@@ -16,7 +16,7 @@ use crate::gate::ports::{Body, Request};
 use crate::gate::{Gate, Secrets};
 
 /// The configuration that the build has checked.
-const GATE_TOML: &str = include_str!("../../gate.toml");
+const GATE_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/gate.json"));
 
 thread_local! {
     static GATE: OnceCell<Rc<Gate<EdgeTransport>>> = const { OnceCell::new() };
@@ -39,7 +39,7 @@ pub fn start(env: &Function) -> Result<u32, JsError> {
             return Err(JsError::new(&format!("{name} is not set")));
         }
     }
-    let mut config = config::Gate::parse(GATE_TOML).map_err(|faults| {
+    let mut config = config::Gate::from_json(GATE_JSON).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         JsError::new(&first)
     })?;
