@@ -7,16 +7,19 @@ pub mod ports;
 pub mod who;
 
 mod admission;
+mod edition;
 mod forward;
 mod journal;
 mod memory;
 mod refusal;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use sluice_upstash::{Client, Transport};
 
 use self::admission::Passage;
+use self::edition::Edition;
 use self::journal::{Decision, Journal};
 use self::memory::Memory;
 use self::ports::{Answer, Body, Ports, Request};
@@ -45,10 +48,10 @@ pub struct Secrets<'a> {
     pub assertions: &'a str,
 }
 
-/// The gate: configuration and keys, read once, and the way to Redis.
+/// The gate: the configuration in force, keys, what the isolate remembers, and the way to Redis.
 #[derive(Debug)]
 pub struct Gate<T> {
-    config: config::Gate,
+    edition: RefCell<Rc<Edition>>,
     keys: Keyspace,
     users: UserTokens,
     tokens: OrderTokens,
@@ -75,8 +78,13 @@ impl<T: Transport + 'static> Gate<T> {
             redis: Client::new(transport),
             memory: Memory::new(&config),
             journal: Journal::new(&config.log),
-            config,
+            edition: RefCell::new(Rc::new(Edition::new(config))),
         })
+    }
+
+    /// The configuration in force.
+    fn edition(&self) -> Rc<Edition> {
+        Rc::clone(&self.edition.borrow())
     }
 
     /// Answers a request. There is no way for it to fail: every fault is an answer.
@@ -84,8 +92,9 @@ impl<T: Transport + 'static> Gate<T> {
         let id = Tag::of_bytes(ports.random());
         let begun = ports.now();
         let language = Language::of(request.header("accept-language"));
-        let found = self.config.route(&request.method, &request.path);
-        let (verdict, mut answer) = match self.serve(&found, &request, &ports, id).await {
+        let edition = self.edition();
+        let found = edition.config.route(&request.method, &request.path);
+        let (verdict, mut answer) = match self.serve(&edition, &found, &request, &ports, id).await {
             Ok(answer) if answer.response.get(REPLAYED).is_some() => ("replay", answer),
             Ok(answer) => ("admitted", answer),
             Err(refusal) => (refusal.problem.code.as_str(), refusal.answer(language)),
@@ -111,6 +120,7 @@ impl<T: Transport + 'static> Gate<T> {
 
     async fn serve<P: Ports>(
         self: &Rc<Self>,
+        edition: &Edition,
         found: &config::Found<'_>,
         request: &Request,
         ports: &P,
@@ -126,12 +136,12 @@ impl<T: Transport + 'static> Gate<T> {
             Err(allowed) => return Err(Problem::from(Code::MethodNotAllowed).allow(allowed).into()),
         };
         let now = ports.now();
-        let caller = who::identify(&self.config, route, matched, request, &self.users, &self.tokens, now)?;
-        match self.admit(route, request, &caller, ports).await? {
+        let caller = who::identify(&edition.config, route, matched, request, &self.users, &self.tokens, now)?;
+        match self.admit(edition, route, request, &caller, ports).await? {
             Passage::Replay(response) => Ok(response.into()),
             Passage::Admitted(admitted) => {
                 let mut answer = match route.action {
-                    Action::IssueToken => self.issue(&caller, ports)?.into(),
+                    Action::IssueToken => self.issue(edition, &caller, ports)?.into(),
                     Action::Forward => self.forward(route, request, &caller, &admitted, ports, id).await?,
                 };
                 ratelimit::add(&mut answer.response, &admitted.met);
@@ -140,11 +150,11 @@ impl<T: Transport + 'static> Gate<T> {
         }
     }
 
-    fn issue<P: Ports>(&self, caller: &Caller, ports: &P) -> Result<Response, Refusal> {
+    fn issue<P: Ports>(&self, edition: &Edition, caller: &Caller, ports: &P) -> Result<Response, Refusal> {
         let (Some(user), Some(sku)) = (&caller.user, &caller.sku) else { return Err(Code::IdentityMissing.into()) };
         let now = ports.now();
         let starts_at = self.memory.sale(sku, now).map_or(now, |sale| sale.starts_at);
-        let expires = now.max(starts_at).plus(self.config.token_lifetime);
+        let expires = now.max(starts_at).plus(edition.config.token_lifetime);
         let token = self.tokens.issue(ports.random(), user, sku, expires);
         let body = serde_json::json!({ "token": token, "expires_at": expires.0 });
         Ok(Response::json(200, body.to_string().into_bytes()))

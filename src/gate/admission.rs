@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sluice_upstash::{Arg, Fault, Transport};
 
+use super::edition::Edition;
 use super::memory::Recalled;
 use super::ports::{Ports, Request};
 use super::refusal::{self, LATER, OwnedMet, Refusal};
@@ -49,6 +50,8 @@ pub(super) struct Held {
     pub(super) fingerprint: Tag,
     pub(super) owner: Tag,
     pub(super) assertion: Operation,
+    /// How long writing its outcome may take.
+    pub(super) patience: Millis,
 }
 
 /// A call, and what its parts stand for.
@@ -57,6 +60,8 @@ pub(super) struct Question<'g> {
     pub(super) limits: Vec<&'g Limit>,
     pub(super) buckets: Vec<Bucket>,
     pub(super) call: Call,
+    /// How long Redis may take, all calls together.
+    pub(super) patience: Millis,
 }
 
 impl Admitted<'_> {
@@ -69,14 +74,15 @@ impl Admitted<'_> {
 impl<T: Transport + 'static> Gate<T> {
     /// Asks memory, then Redis, whether the request may pass.
     pub(super) async fn admit<'g, P: Ports>(
-        self: &'g Rc<Self>,
+        self: &Rc<Self>,
+        edition: &'g Edition,
         route: &Route,
         request: &Request,
         caller: &'g Caller,
         ports: &P,
     ) -> Result<Passage<'g>, Refusal> {
         let now = ports.now();
-        let mut question = self.question(route, request, caller, ports);
+        let mut question = self.question(edition, route, request, caller, ports);
         if !question.call.buckets.iter().all(|(_, charge)| charge.is_admissible()) {
             return Err(Code::NeverAdmissible.into());
         }
@@ -102,7 +108,7 @@ impl<T: Transport + 'static> Gate<T> {
     }
 
     async fn ask<'g, P: Ports>(
-        self: &'g Rc<Self>,
+        self: &Rc<Self>,
         route: &Route,
         mut question: Question<'g>,
         refusal: Option<Refusal>,
@@ -112,7 +118,8 @@ impl<T: Transport + 'static> Gate<T> {
         if let Permit::Refused(wait) = self.memory.permit(asked) {
             return degraded(route, wait.max(LATER));
         }
-        let deadline = asked.plus(self.config.redis_deadline);
+        let patience = question.patience;
+        let deadline = asked.plus(patience);
         question.call.call_by = self.memory.latest(deadline);
         // What memory refuses is no new attempt of this isolate's, and brings no snapshot.
         let begun = question.call.claiming.as_ref().filter(|_| refusal.is_none()).map(|c| (c.op_id, c.fingerprint));
@@ -125,7 +132,7 @@ impl<T: Transport + 'static> Gate<T> {
             question.call.sale =
                 Some(Sale { keys: [self.keys.sale(sku), self.keys.stock(sku)], refuses: begun.is_some() });
         }
-        let outcome = self.call(&question.call, ports).await;
+        let outcome = self.call(&question.call, patience, ports).await;
         let heard = ports.now();
         let admitted = matches!(&outcome, Ok(reply) if matches!(reply.verdict, Verdict::Admitted { .. }));
         if let (Some((op, _)), false) = (begun, admitted) {
@@ -141,7 +148,7 @@ impl<T: Transport + 'static> Gate<T> {
                 ports.log(&fault_line(&route.name, &fault));
                 if let (Some(claiming), Fault::Timeout | Fault::Unreachable(_)) = (question.call.claiming, &fault) {
                     let (gate, world) = (Rc::clone(self), ports.clone());
-                    ports.background(async move { gate.forget(&claiming, &world).await });
+                    ports.background(async move { gate.forget(&claiming, patience, &world).await });
                 }
                 degraded(route, LATER)
             }
@@ -151,17 +158,18 @@ impl<T: Transport + 'static> Gate<T> {
     /// Gives up the claim of a call that brought no answer: Redis may have run it, or may yet, and would keep the user
     /// out for the lease although nothing was begun. The script is sent whole, because a Redis that is slow to say
     /// that it does not know it would leave no time to send it again. Where this fails too, the lease ends by itself.
-    async fn forget<P: Ports>(&self, claiming: &Claiming, ports: &P) {
+    async fn forget<P: Ports>(&self, claiming: &Claiming, patience: Millis, ports: &P) {
         let mut args = vec![Arg::Str(release::SCRIPT.source()), Arg::Int(1), Arg::Str(&claiming.key)];
         args.extend(release::args(&claiming.owner, Release::Forget));
-        let timeout = self.time_left(ports)();
+        let timeout = time_left(patience, ports)();
         if let Err(fault) = self.redis.call("EVAL", &args, timeout).await {
             ports.log(&fault_line("claim", &fault));
         }
     }
 
     fn question<'g, P: Ports>(
-        &'g self,
+        &self,
+        edition: &'g Edition,
         route: &Route,
         request: &Request,
         caller: &'g Caller,
@@ -170,33 +178,24 @@ impl<T: Transport + 'static> Gate<T> {
         let sku = caller.sku.as_ref();
         let partition = sku.map_or(Partition(0), |sku| self.keys.partition_of(sku));
         let (mut limits, mut buckets, mut keyed) = (Vec::new(), Vec::new(), Vec::new());
-        for at in self.limits_of(route, caller) {
-            let Some(limit) = self.config.limits.get(at) else { continue };
+        for at in limits_of(edition, route, caller) {
+            let Some(limit) = edition.config.limits.get(at) else { continue };
             let subject = caller.subject(&limit.key, route);
             keyed.push((
                 self.keys.bucket(partition, &limit.name, &subject),
                 Charge { quota: limit.quota, cost: Cost(1) },
             ));
-            buckets.push(Bucket { version: 0, limit: at, subject });
+            buckets.push(Bucket { version: edition.limit_version(at), limit: at, subject });
             limits.push(limit);
         }
-        let claiming = self.claiming(route, request, caller, partition, ports);
-        Question { sku, limits, buckets, call: Call { claiming, buckets: keyed, ..Call::default() } }
-    }
-
-    /// Positions of the route's limits; without a client address, the shared limit in place of those keyed by it.
-    fn limits_of(&self, route: &Route, caller: &Caller) -> Vec<usize> {
-        let by_ip = |at: &usize| self.config.limits.get(*at).is_some_and(|limit| limit.key.contains(&KeyPart::Ip));
-        match self.config.identity.ip_missing {
-            IpMissing::Shared(shared) if caller.ip.is_none() && route.limits.iter().any(by_ip) => {
-                route.limits.iter().copied().filter(|at| !by_ip(at)).chain([shared]).collect()
-            }
-            _ => route.limits.clone(),
-        }
+        let claiming = self.claiming(edition, route, request, caller, partition, ports);
+        let call = Call { claiming, buckets: keyed, ..Call::default() };
+        Question { sku, limits, buckets, call, patience: edition.config.redis_deadline }
     }
 
     fn claiming<P: Ports>(
         &self,
+        edition: &Edition,
         route: &Route,
         request: &Request,
         caller: &Caller,
@@ -218,17 +217,17 @@ impl<T: Transport + 'static> Gate<T> {
             owner: Tag::of_bytes(ports.random()),
             fingerprint: Tag::of(&[whole(request), client_key.as_bytes()]),
             op_id: op,
-            lease: self.config.claim.lease,
-            retention: self.config.claim.retention,
+            lease: edition.config.claim.lease,
+            retention: edition.config.claim.retention,
             held: route.on_ambiguous == OnAmbiguous::Hold,
         })
     }
 
     /// One EVALSHA. A claim whose first call broke off is asked once more within the same deadline: its nonce makes
     /// the second call meet the first one's claim.
-    async fn call<P: Ports>(&self, call: &Call, ports: &P) -> Result<Reply, Fault> {
+    async fn call<P: Ports>(&self, call: &Call, patience: Millis, ports: &P) -> Result<Reply, Fault> {
         let (keys, args) = (call.keys(), call.args());
-        let left = self.time_left(ports);
+        let left = time_left(patience, ports);
         let mut reply = self.redis.eval(&admit::SCRIPT, &keys, &args, &left).await;
         if matches!(reply, Err(Fault::Unreachable(_))) && call.claiming.is_some() && !left().is_zero() {
             reply = self.redis.eval(&admit::SCRIPT, &keys, &args, &left).await;
@@ -240,12 +239,23 @@ impl<T: Transport + 'static> Gate<T> {
             reply => reply.map_err(|_| Fault::Malformed("not the reply of admit.lua")),
         }
     }
+}
 
-    /// Time that is left of one request's deadline for Redis, counted from now.
-    pub(super) fn time_left<P: Ports>(&self, ports: &P) -> impl Fn() -> Duration + use<P, T> {
-        let (ports, end) = (ports.clone(), ports.now().plus(self.config.redis_deadline));
-        move || Duration::from_millis(end.minus(ports.now()).0)
+/// Positions of the route's limits; without a client address, the shared limit in place of those keyed by it.
+fn limits_of(edition: &Edition, route: &Route, caller: &Caller) -> Vec<usize> {
+    let by_ip = |at: &usize| edition.config.limits.get(*at).is_some_and(|limit| limit.key.contains(&KeyPart::Ip));
+    match edition.config.identity.ip_missing {
+        IpMissing::Shared(shared) if caller.ip.is_none() && route.limits.iter().any(by_ip) => {
+            route.limits.iter().copied().filter(|at| !by_ip(at)).chain([shared]).collect()
+        }
+        _ => route.limits.clone(),
     }
+}
+
+/// Time that is left of one request's `patience` for Redis, counted from now.
+pub(super) fn time_left<P: Ports>(patience: Millis, ports: &P) -> impl Fn() -> Duration + use<P> {
+    let (ports, end) = (ports.clone(), ports.now().plus(patience));
+    move || Duration::from_millis(end.minus(ports.now()).0)
 }
 
 /// What a verdict leads to.
@@ -269,6 +279,7 @@ fn judge<'g>(
                 op: claiming.op_id,
                 fingerprint: claiming.fingerprint,
                 owner: claiming.owner,
+                patience: question.patience,
                 assertion: Operation {
                     id: taken_over.unwrap_or_else(|| claiming.op_id.to_string()),
                     claim: claiming.key.clone(),

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use sluice_upstash::Transport;
 
-use super::admission::{Admitted, Held, fault_line};
+use super::admission::{Admitted, Held, fault_line, time_left};
 use super::outcome::{self, Finish};
 use super::ports::{Answer, Forward, OriginFault, Ports, Request};
 use super::refusal::Refusal;
@@ -94,14 +94,15 @@ impl<T: Transport + 'static> Gate<T> {
         }
         if finish != Finish::Nothing {
             let (gate, ports) = (Rc::clone(self), ports.clone());
+            let patience = operation.patience;
             let (claim, owner) = (operation.assertion.claim.clone(), operation.owner);
-            ports.clone().background(async move { gate.finish(claim, owner, finish, &ports).await });
+            ports.clone().background(async move { gate.finish(claim, owner, finish, patience, &ports).await });
         }
     }
 
     /// Writes what became of an operation to its claim.
-    async fn finish<P: Ports>(&self, claim: String, owner: Tag, finish: Finish, ports: &P) {
-        let left = self.time_left(ports);
+    async fn finish<P: Ports>(&self, claim: String, owner: Tag, finish: Finish, patience: Millis, ports: &P) {
+        let left = time_left(patience, ports);
         let keys = [claim];
         let reply = match &finish {
             Finish::Nothing => return,
