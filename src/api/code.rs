@@ -96,6 +96,8 @@ codes! {
     SaleNotStarted = 403 "sale_not_started" "The sale has not started yet." "活动尚未开始。"
     /// The sale is over.
     SaleEnded = 403 "sale_ended" "The sale has ended." "活动已结束。"
+    /// The address or the user is on the list of those kept out.
+    Denied = 403 "denied" "This request cannot be accepted." "无法受理该请求。"
     /// The request did not come through the gate.
     AssertionInvalid = 403 "assertion_invalid" "This address is reached through the gate only." "只能通过网关访问。"
     /// No route.

@@ -5,6 +5,7 @@
 
 mod identity;
 mod limit;
+mod lists;
 mod pattern;
 mod read;
 mod reader;
@@ -17,6 +18,7 @@ mod words;
 
 pub use identity::{Identity, IpMissing};
 pub use limit::{KeyPart, Limit};
+pub use lists::{List, Lists};
 pub use pattern::{Matched, Pattern};
 pub use reader::{Fault, Place};
 pub use route::{Action, BodyRule, OnAmbiguous, OnRedisDown, Route, UserRule};
@@ -42,6 +44,8 @@ pub struct Gate {
     pub breaker: Breaker,
     /// Who asks.
     pub identity: Identity,
+    /// Who is kept out, and who is exempt from limits.
+    pub lists: Lists,
     /// How long an order token holds.
     pub token_lifetime: Millis,
     /// Claims of operations.

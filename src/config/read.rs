@@ -2,6 +2,7 @@
 
 use super::identity::identity;
 use super::limit::{Limit, limit};
+use super::lists::lists;
 use super::reader::{Fault, Faults, Place, Section};
 use super::route::{Route, route};
 use super::settings::{breaker, claim, log};
@@ -33,6 +34,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let token_lifetime = token.number("lifetime_s", 1..=86_400, Some(600));
     token.finish();
     let claim = claim(&root.section("claim"));
+    let lists = lists(&root.section("lists"), faults);
     let limit_sections = root.sections("limit");
     let limits: Vec<Option<Limit>> = limit_sections.iter().map(|s| limit(s, faults)).collect();
     // A limit with a fault of its own is still known by its name: one mistake is told once.
@@ -65,6 +67,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         breaker: breaker?,
         log: log?,
         identity: identity?,
+        lists: lists?,
         token_lifetime: Millis::from_secs(token_lifetime?),
         claim: claim?,
         limits: limits.into_iter().collect::<Option<_>>()?,
@@ -149,6 +152,16 @@ mod tests {
     fn one_mistake_is_told_once() {
         let text = include_str!("../../gate.toml").replacen("rate = \"2/s\"", "rate = \"0/s\"", 1);
         assert_eq!(faults(&text).len(), 1);
+    }
+
+    #[test]
+    fn each_bad_entry_of_a_list_is_told_with_its_line() {
+        let text = format!(
+            "{SMALL}[lists]\ndeny_users = [\"42\", \"\"]\ndeny_ips = [\n\"10.0.0.0/8\",\n\"10.0.0.1/8\",\n]\nallow_ips = \"x\"\n"
+        );
+        let found = faults(&text);
+        assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [5, 8, 10], "{found:?}");
+        assert!(found[1].1.contains("beyond those that are shared"), "{found:?}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Who asks, and what for: everything a policy can demand of a request before any network is touched.
 
+use std::net::IpAddr;
+
 use super::ports::{Body, Request};
 use crate::api::code::Code;
 use crate::api::order::OrderRequest;
@@ -7,7 +9,7 @@ use crate::api::problem::Problem;
 use crate::api::{ATTEMPT, IDEMPOTENCY_KEY, ORDER_TOKEN};
 use crate::config::{BodyRule, Gate, IpMissing, KeyPart, Matched, Route, UserRule};
 use crate::digest::Tag;
-use crate::identity::ip::ClientIp;
+use crate::identity::ip::{self, ClientIp};
 use crate::identity::jwt::UserTokens;
 use crate::identity::keyring::JwtFault;
 use crate::model::{Millis, Sku, User};
@@ -19,7 +21,11 @@ pub struct Caller {
     /// The verified user.
     pub user: Option<User>,
     /// The client address, where the platform gave one.
+    pub address: Option<IpAddr>,
+    /// The same as limits count it.
     pub ip: Option<ClientIp>,
+    /// Address or user is exempt from limits.
+    pub exempt: bool,
     /// The sale in the path.
     pub sku: Option<Sku>,
     /// The id of the order token, on routes that demand one.
@@ -48,9 +54,15 @@ pub fn identify(
     tokens: &OrderTokens,
     now: Millis,
 ) -> Result<Caller, Problem> {
-    let ip = ip(gate, request)?;
+    let address = address(gate, request)?;
     let sku = matched.sku.as_deref().map(Sku::parse).transpose().map_err(|_| Code::InvalidSku)?;
     let user = user(route, request, users, now)?;
+    if user.as_ref().is_some_and(|user| gate.lists.deny.has_user(user)) {
+        return Err(Code::Denied.into());
+    }
+    let allowed = &gate.lists.allow;
+    let exempt = address.is_some_and(|address| allowed.has_address(address))
+        || user.as_ref().is_some_and(|user| allowed.has_user(user));
     let token = if route.order_token {
         match (&user, &sku, request.header(ORDER_TOKEN)) {
             (Some(user), Some(sku), Some(text)) => Some(token(tokens, text, user, sku, now)?),
@@ -64,14 +76,17 @@ pub fn identify(
     body(route, request)?;
     let token_expired = token.is_some_and(|(_, expired)| expired);
     let token = token.map(|(id, _)| id);
-    Ok(Caller { user, ip, sku, token, token_expired, attempt, client_key })
+    let ip = address.map(ClientIp::from_ip);
+    Ok(Caller { user, address, ip, exempt, sku, token, token_expired, attempt, client_key })
 }
 
-fn ip(gate: &Gate, request: &Request) -> Result<Option<ClientIp>, Problem> {
-    let ip = request.header(&gate.identity.ip_header).and_then(ClientIp::parse);
-    match (ip, gate.identity.ip_missing) {
+/// The client's address, by the one header that is believed.
+fn address(gate: &Gate, request: &Request) -> Result<Option<IpAddr>, Problem> {
+    let address = request.header(&gate.identity.ip_header).and_then(ip::address);
+    match (address, gate.identity.ip_missing) {
         (None, IpMissing::Refuse) => Err(Code::ClientIpMissing.into()),
-        (ip, _) => Ok(ip),
+        (Some(address), _) if gate.lists.deny.has_address(address) => Err(Code::Denied.into()),
+        (address, _) => Ok(address),
     }
 }
 

@@ -7,25 +7,22 @@ use std::net::{IpAddr, Ipv6Addr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientIp(IpAddr);
 
-impl ClientIp {
-    /// Reads the platform header's value; `None` when it is no address.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        // A zone (`fe80::1%eth0`) names an interface of the host that wrote it and means nothing here.
-        let text = text.trim();
-        let text = text.split_once('%').map_or(text, |(address, _)| address);
-        text.parse().ok().map(Self::from_ip)
-    }
+/// The address in the platform header's value, a mapped IPv4 as the IPv4 it is; `None` when it is no address.
+#[must_use]
+pub fn address(text: &str) -> Option<IpAddr> {
+    // A zone (`fe80::1%eth0`) names an interface of the host that wrote it and means nothing here.
+    let text = text.trim();
+    let text = text.split_once('%').map_or(text, |(address, _)| address);
+    text.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+}
 
+impl ClientIp {
     /// The group that `ip` belongs to.
     #[must_use]
     pub fn from_ip(ip: IpAddr) -> Self {
-        match ip {
-            IpAddr::V4(_) => Self(ip),
-            IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-                Some(v4) => Self(IpAddr::V4(v4)),
-                None => Self(IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)))),
-            },
+        match ip.to_canonical() {
+            IpAddr::V6(v6) => Self(IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)))),
+            v4 => Self(v4),
         }
     }
 }
@@ -44,7 +41,7 @@ mod tests {
     use super::*;
 
     fn group(text: &str) -> String {
-        ClientIp::parse(text).unwrap().to_string()
+        ClientIp::from_ip(address(text).unwrap()).to_string()
     }
 
     #[test]
@@ -69,7 +66,7 @@ mod tests {
     #[test]
     fn what_is_no_address_is_none() {
         for text in ["", "1.2.3", "1.2.3.4, 5.6.7.8", "unknown", "1.2.3.4:80", "%", "é"] {
-            assert!(ClientIp::parse(text).is_none(), "{text:?}");
+            assert!(address(text).is_none(), "{text:?}");
         }
     }
 }

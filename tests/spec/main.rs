@@ -9,6 +9,7 @@
 )]
 
 mod life;
+mod lists;
 mod memory;
 mod outage;
 mod stage;
