@@ -12,6 +12,7 @@ mod forward;
 mod journal;
 mod memory;
 mod refusal;
+mod trace;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,6 +25,7 @@ use self::journal::{Decision, Journal};
 use self::memory::Memory;
 use self::ports::{Answer, Body, Ports, Request};
 use self::refusal::Refusal;
+use self::trace::Trace;
 use self::who::Caller;
 use crate::api::code::{Code, Language};
 use crate::api::problem::Problem;
@@ -94,8 +96,10 @@ impl<T: Transport + 'static> Gate<T> {
         let language = Language::of(request.header("accept-language"));
         let edition = self.edition();
         let found = edition.config.route(&request.method, &request.path);
-        let (verdict, mut answer) = match self.serve(&edition, &found, &request, &ports, id).await {
+        let trace = Trace::default();
+        let (verdict, mut answer) = match self.serve(&edition, &found, &request, &ports, id, &trace).await {
             Ok(answer) if answer.response.get(REPLAYED).is_some() => ("replay", answer),
+            Ok(answer) if trace.degraded.get() => (Code::Degraded.as_str(), answer),
             Ok(answer) => ("admitted", answer),
             Err(refusal) => (refusal.problem.code.as_str(), refusal.answer(language)),
         };
@@ -106,6 +110,8 @@ impl<T: Transport + 'static> Gate<T> {
             verdict,
             status: answer.response.status,
             passed: matches!(verdict, "replay" | "admitted"),
+            shed: trace.shed.get(),
+            degraded: trace.degraded.get(),
             took: now.minus(begun),
         };
         if let Some(line) = self.journal.line(&decision, now) {
@@ -125,6 +131,7 @@ impl<T: Transport + 'static> Gate<T> {
         request: &Request,
         ports: &P,
         id: Tag,
+        trace: &Trace,
     ) -> Result<Answer, Refusal> {
         path::check(&request.path)?;
         if request.path == "/healthz" {
@@ -137,7 +144,10 @@ impl<T: Transport + 'static> Gate<T> {
         };
         let now = ports.now();
         let caller = who::identify(&edition.config, route, matched, request, &self.users, &self.tokens, now)?;
-        match self.admit(edition, route, request, &caller, ports).await? {
+        if let Some(sku) = &caller.sku {
+            let _ = trace.sku.set(sku.clone());
+        }
+        match self.admit(edition, route, request, &caller, ports, trace).await? {
             Passage::Replay(response) => Ok(response.into()),
             Passage::Admitted(admitted) => {
                 let mut answer = match route.action {

@@ -9,6 +9,7 @@ use super::edition::Edition;
 use super::memory::Recalled;
 use super::ports::{Ports, Request};
 use super::refusal::{self, LATER, OwnedMet, Refusal};
+use super::trace::Trace;
 use super::who::Caller;
 use super::{Gate, whole};
 use crate::admit::{Charge, Level, Verdict};
@@ -62,6 +63,7 @@ pub(super) struct Question<'g> {
     pub(super) call: Call,
     /// How long Redis may take, all calls together.
     pub(super) patience: Millis,
+    pub(super) trace: &'g Trace,
 }
 
 impl Admitted<'_> {
@@ -80,9 +82,10 @@ impl<T: Transport + 'static> Gate<T> {
         request: &Request,
         caller: &'g Caller,
         ports: &P,
+        trace: &'g Trace,
     ) -> Result<Passage<'g>, Refusal> {
         let now = ports.now();
-        let mut question = self.question(edition, route, request, caller, ports);
+        let mut question = self.question(edition, route, request, caller, ports, trace);
         if !question.call.buckets.iter().all(|(_, charge)| charge.is_admissible()) {
             return Err(Code::NeverAdmissible.into());
         }
@@ -93,7 +96,10 @@ impl<T: Transport + 'static> Gate<T> {
         }
         let late = caller.token_expired.then(|| Refusal::from(Code::TokenExpired));
         let refusal = match self.memory.recall(&question, now) {
-            Recalled::Answer(answer) => return replay(&answer),
+            Recalled::Answer(answer) => {
+                trace.shed.set(true);
+                return replay(&answer);
+            }
             Recalled::Refused(refusal) => Some(late.unwrap_or(refusal)),
             Recalled::Nothing => late,
         };
@@ -102,6 +108,7 @@ impl<T: Transport + 'static> Gate<T> {
             let is_operation = question.call.claiming.is_some();
             let repeated = is_operation && caller.attempt > 1 && self.memory.may_repeat(now);
             if !repeated {
+                trace.shed.set(true);
                 return Err(if is_operation { refusal.clone().shed() } else { refusal.clone() });
             }
             question.call.else_refuse = true;
@@ -118,7 +125,7 @@ impl<T: Transport + 'static> Gate<T> {
     ) -> Result<Passage<'g>, Refusal> {
         let asked = ports.now();
         if let Permit::Refused(wait) = self.memory.permit(asked) {
-            return degraded(route, wait.max(LATER));
+            return degraded(route, wait.max(LATER), question.trace);
         }
         let patience = question.patience;
         let deadline = asked.plus(patience);
@@ -152,7 +159,7 @@ impl<T: Transport + 'static> Gate<T> {
                     let (gate, world) = (Rc::clone(self), ports.clone());
                     ports.background(async move { gate.forget(&claiming, patience, &world).await });
                 }
-                degraded(route, LATER)
+                degraded(route, LATER, question.trace)
             }
         }
     }
@@ -176,6 +183,7 @@ impl<T: Transport + 'static> Gate<T> {
         request: &Request,
         caller: &'g Caller,
         ports: &P,
+        trace: &'g Trace,
     ) -> Question<'g> {
         let sku = caller.sku.as_ref();
         let partition = sku.map_or(Partition(0), |sku| self.keys.partition_of(sku));
@@ -192,7 +200,7 @@ impl<T: Transport + 'static> Gate<T> {
         }
         let claiming = self.claiming(edition, route, request, caller, partition, ports);
         let call = Call { claiming, buckets: keyed, ..Call::default() };
-        Question { sku, limits, buckets, call, patience: edition.config.redis_deadline }
+        Question { sku, limits, buckets, call, patience: edition.config.redis_deadline, trace }
     }
 
     fn claiming<P: Ports>(
@@ -315,7 +323,8 @@ fn replay<'g>(answer: &str) -> Result<Passage<'g>, Refusal> {
 }
 
 /// What a request gets while Redis is away. A verdict of its own: it never counts as admitted by the limits.
-fn degraded<'g>(route: &Route, wait: Millis) -> Result<Passage<'g>, Refusal> {
+fn degraded<'g>(route: &Route, wait: Millis, trace: &Trace) -> Result<Passage<'g>, Refusal> {
+    trace.degraded.set(true);
     match route.on_redis_down {
         OnRedisDown::Open => Ok(Passage::Admitted(Admitted::default())),
         OnRedisDown::Closed => Err(refusal::degraded(wait).into()),

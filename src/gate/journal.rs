@@ -1,4 +1,5 @@
-//! One JSON line a decision: refusals in full up to a rate per isolate, then counted; what passes, one in so many.
+//! One JSON line a decision: refusals in full up to a rate per isolate, then counted; what passes, one in so many;
+//! what was decided without Redis always, up to a bound that only keeps the log itself alive.
 //!
 //! A line names the request and never a user, an address, a token or a value.
 
@@ -6,7 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::config::Log;
 use crate::digest::Tag;
-use crate::model::Millis;
+use crate::model::{Millis, Quota};
 use crate::shed::Pace;
 
 /// What was decided about one request.
@@ -15,44 +16,54 @@ pub(super) struct Decision<'a> {
     pub(super) request_id: &'a Tag,
     /// Name of the route; none when there was no route.
     pub(super) route: Option<&'a str>,
-    /// `admitted`, `replay`, or the problem's code.
+    /// `admitted`, `replay`, `degraded`, or the problem's code.
     pub(super) verdict: &'a str,
     pub(super) status: u16,
     /// Whether it passed, or was answered from an earlier passing.
     pub(super) passed: bool,
+    /// Whether the isolate's memory alone decided.
+    pub(super) shed: bool,
+    /// Whether Redis was away and the route's policy for that case decided.
+    pub(super) degraded: bool,
     pub(super) took: Millis,
 }
 
 /// Decides what is written.
 #[derive(Debug)]
 pub(super) struct Journal {
-    one_in: u64,
+    one_in: Cell<u64>,
     passed: Cell<u64>,
     refusals: RefCell<Pace>,
+    degraded: RefCell<Pace>,
     left_out: Cell<u64>,
 }
 
 impl Journal {
     pub(super) fn new(log: &Log) -> Self {
         Self {
-            one_in: log.passed_one_in,
+            one_in: Cell::new(log.passed_one_in),
             passed: Cell::new(0),
             refusals: RefCell::new(Pace::new(Some(log.refusals))),
+            degraded: RefCell::new(Pace::new(degradations())),
             left_out: Cell::new(0),
         }
     }
 
     /// The line to write, if one is to be written.
     pub(super) fn line(&self, decision: &Decision<'_>, now: Millis) -> Option<String> {
-        if decision.passed {
-            let nth = self.passed.get();
-            self.passed.set(nth.wrapping_add(1));
-            if self.one_in == 0 || !nth.is_multiple_of(self.one_in) {
+        let counted = decision.degraded || !decision.passed;
+        if counted {
+            let pace = if decision.degraded { &self.degraded } else { &self.refusals };
+            if pace.borrow_mut().take(now).is_err() {
+                self.left_out.set(self.left_out.get().saturating_add(1));
                 return None;
             }
-        } else if self.refusals.borrow_mut().take(now).is_err() {
-            self.left_out.set(self.left_out.get().saturating_add(1));
-            return None;
+        } else {
+            let (nth, one_in) = (self.passed.get(), self.one_in.get());
+            self.passed.set(nth.wrapping_add(1));
+            if one_in == 0 || !nth.is_multiple_of(one_in) {
+                return None;
+            }
         }
         let line = serde_json::json!({
             "event": "decision",
@@ -60,18 +71,24 @@ impl Journal {
             "route": decision.route,
             "verdict": decision.verdict,
             "status": decision.status,
+            "shed": decision.shed,
+            "degraded": decision.degraded,
             "took_ms": decision.took.0,
-            // Refusals that were not written since the last one that was.
-            "left_out": if decision.passed { 0 } else { self.left_out.replace(0) },
+            // Refusals and degraded decisions that were not written since the last one that was.
+            "left_out": if counted { self.left_out.replace(0) } else { 0 },
         });
         Some(line.to_string())
     }
 }
 
+/// 1000 at once, then 200 a second: all of them on any isolate that is not flooded.
+fn degradations() -> Option<Quota> {
+    Quota::parse(1_000, "200/s").ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Quota;
 
     fn journal(one_in: u64) -> Journal {
         Journal::new(&Log { passed_one_in: one_in, refusals: Quota::parse(2, "2/s").unwrap() })
@@ -79,7 +96,16 @@ mod tests {
 
     fn decision(id: &Tag, passed: bool) -> Decision<'_> {
         let (verdict, status) = if passed { ("admitted", 202) } else { ("too_many_requests", 429) };
-        Decision { request_id: id, route: Some("order"), verdict, status, passed, took: Millis(3) }
+        Decision {
+            request_id: id,
+            route: Some("order"),
+            verdict,
+            status,
+            passed,
+            shed: false,
+            degraded: false,
+            took: Millis(3),
+        }
     }
 
     #[test]
@@ -88,6 +114,19 @@ mod tests {
         let written = (0..100).filter_map(|_| journal.line(&decision(&id, true), Millis(0))).count();
         assert_eq!(written, 10);
         assert_eq!(self::journal(0).line(&decision(&id, true), Millis(0)), None);
+    }
+
+    #[test]
+    fn what_was_decided_without_redis_is_always_written() {
+        let (journal, id) = (journal(0), Tag::of(&[]));
+        for passed in [true, false] {
+            let decision = Decision { degraded: true, ..decision(&id, passed) };
+            let written = (0..400).filter_map(|_| journal.line(&decision, Millis(0))).count();
+            assert_eq!(written, 400, "passed: {passed}");
+        }
+        let flood = Decision { degraded: true, ..decision(&id, false) };
+        let written = (0..10_000).filter_map(|_| journal.line(&flood, Millis(0))).count();
+        assert_eq!(written, 200, "up to a bound");
     }
 
     #[test]

@@ -41,6 +41,8 @@ fn an_open_route_passes_without_limits_while_redis_is_away() {
     let stage = Stage::default().redis_fails(TransportFault::Timeout).origin(200, &[], "{}");
     let response = stage.play(request("GET", "/v1/sales/demo"));
     assert_eq!((response.status, response.get("ratelimit")), (200, None));
+    let line = stage.decisions().remove(0);
+    assert_eq!((line["verdict"].as_str(), line["degraded"].as_bool()), (Some("degraded"), Some(true)), "{line}");
 }
 
 #[test]

@@ -174,6 +174,12 @@ impl Stage {
         self.logged.borrow().iter().filter(|line| !line.contains("\"decision\"")).cloned().collect()
     }
 
+    /// Lines of the log about decisions.
+    pub(crate) fn decisions(&self) -> Vec<Value> {
+        let lines = self.logged.borrow().iter().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+        lines.into_iter().filter(|line| line["event"] == "decision").collect()
+    }
+
     /// Whether neither Redis nor the origin was asked.
     pub(crate) fn is_untouched(&self) -> bool {
         self.asked.borrow().is_empty() && self.forwarded.borrow().is_empty()

@@ -1,0 +1,17 @@
+//! What is learnt of a request on its way, for the log and the counters: filled while it is served, read when it is
+//! answered.
+
+use std::cell::{Cell, OnceCell};
+
+use crate::model::Sku;
+
+/// The trace of one request.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    /// The sale that it is about.
+    pub(super) sku: OnceCell<Sku>,
+    /// It was answered from the isolate's memory.
+    pub(super) shed: Cell<bool>,
+    /// Redis was away, so that the route's policy for that case decided.
+    pub(super) degraded: Cell<bool>,
+}
