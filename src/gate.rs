@@ -10,7 +10,10 @@ mod admission;
 mod edition;
 mod forward;
 mod journal;
+mod judge;
 mod memory;
+mod operation;
+mod question;
 mod refusal;
 mod trace;
 

@@ -74,6 +74,8 @@ codes! {
     InvalidQuantity = 400 "invalid_quantity" "The quantity must be a whole number within the allowed range." "数量必须是允许范围内的整数。"
     /// `Idempotency-Key` is not 1 to 255 visible ASCII characters.
     InvalidIdempotencyKey = 400 "invalid_idempotency_key" "The idempotency key is not valid." "幂等键无效。"
+    /// The route is known by the client's key, and none was sent.
+    IdempotencyKeyMissing = 400 "idempotency_key_missing" "An idempotency key is needed." "缺少幂等键。"
     /// The platform gave no client address, and the gate is configured to refuse.
     ClientIpMissing = 400 "client_ip_missing" "The client address is not known." "无法确定客户端地址。"
     /// The request costs more than the bucket can ever hold.

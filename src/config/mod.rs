@@ -21,7 +21,7 @@ pub use limit::{KeyPart, Limit};
 pub use lists::{List, Lists};
 pub use pattern::{Matched, Pattern};
 pub use reader::{Fault, Place};
-pub use route::{Action, BodyRule, OnAmbiguous, OnRedisDown, Route, UserRule};
+pub use route::{Action, BodyRule, DERIVED_LEASE, Idempotency, OnAmbiguous, OnRedisDown, Route, UserRule};
 pub use settings::{Breaker, Claim, Log};
 
 use crate::model::Millis;

@@ -51,10 +51,11 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let routes: Vec<Option<Route>> = sections.iter().map(|s| route(s, faults, &find, &limits)).collect();
     for (section, route) in sections.iter().zip(&routes) {
         let (Some(route), Some(claim)) = (route, &claim) else { continue };
-        if route.order_token && route.origin_deadline >= claim.lease {
-            section.fault(
-                "`origin_deadline_ms` must be shorter than the claim's `lease_ms`: others would take over too early",
-            );
+        let lease = route.lease().unwrap_or(claim.lease);
+        if route.is_operation() && route.origin_deadline >= lease {
+            section.fault(format!(
+                "`origin_deadline_ms` must be shorter than the claim's lease, {lease} ms: others would take over too early"
+            ));
         }
     }
     repeated(&sections, routes.iter().map(|r| r.as_ref().map(|r| r.name.as_str())));
@@ -89,6 +90,7 @@ fn repeated<'n>(sections: &[Section<'_>], names: impl Iterator<Item = Option<&'n
 
 #[cfg(test)]
 mod tests {
+    use super::super::{DERIVED_LEASE, Idempotency};
     use super::*;
 
     const SMALL: &str = "[identity]\nissuer = \"shop\"\naudience = \"sluice\"\n";
@@ -100,7 +102,7 @@ mod tests {
     #[test]
     fn the_gate_toml_of_this_repository_is_sound() {
         let gate = Gate::parse(include_str!("../../gate.toml")).unwrap();
-        assert!(gate.routes.iter().any(|route| route.order_token));
+        assert!(gate.routes.iter().any(|route| route.is_operation()));
     }
 
     #[test]
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn a_route_must_have_what_its_policy_needs() {
         let text = format!(
-            "{SMALL}[[route]]\nname = \"r\"\nmethod = \"POST\"\npath = \"/orders\"\norder_token = \"required\"\nlimits = [\"none\"]\n"
+            "{SMALL}[[route]]\nname = \"r\"\nmethod = \"POST\"\npath = \"/orders\"\nidempotency = \"order-token\"\nlimits = [\"none\"]\n"
         );
         assert!(faults(&text).iter().any(|(_, m)| m.contains("no [[limit]] named")));
         let text = text.replace("limits = [\"none\"]\n", "");
@@ -183,6 +185,27 @@ mod tests {
     fn an_attempt_must_end_before_its_lease_does() {
         let text = include_str!("../../gate.toml").replace("lease_ms = 30000", "lease_ms = 5000");
         assert!(faults(&text).iter().any(|(_, m)| m.contains("shorter than the claim's")));
+    }
+
+    #[test]
+    fn an_operation_needs_what_it_is_known_by_and_a_closed_route() {
+        let route = |method: &str, lines: &str| {
+            let head = format!("{SMALL}[[route]]\nname = \"r\"\nmethod = \"{method}\"\npath = \"/orders\"\n");
+            Gate::parse(&format!("{head}{lines}\n")).map_err(|faults| faults[0].message.clone())
+        };
+        let derived = route("POST", "idempotency = \"derived\"\nderived_from = [\"a\", \"b\"]").unwrap();
+        assert_eq!(derived.routes[0].idempotency, Idempotency::Derived(vec!["a".into(), "b".into()]));
+        assert_eq!(derived.routes[0].lease(), Some(DERIVED_LEASE));
+        for (method, lines, message) in [
+            ("POST", "idempotency = \"required\"", "must be one of"),
+            ("POST", "idempotency = \"client-key\"\nderived_from = \"a\"", "no use unless"),
+            ("POST", "idempotency = \"client-key\"\non_redis_down = \"open\"", "must be closed"),
+            ("GET", "idempotency = \"client-key\"", "change something"),
+            ("POST", "idempotency = \"derived\"\norigin_deadline_ms = 10000", "shorter than"),
+        ] {
+            let found = route(method, lines);
+            assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{lines}: {found:?}");
+        }
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub struct Route {
     pub action: Action,
     /// Whether a user must be known.
     pub user: UserRule,
-    /// Whether an order token is demanded.
-    pub order_token: bool,
+    /// By what its requests are told to be the same operation, if they are operations at all.
+    pub idempotency: Idempotency,
     /// What the body must be.
     pub body: BodyRule,
     /// Largest body, in bytes.
@@ -53,6 +53,22 @@ pub enum UserRule {
     Optional,
 }
 
+/// By what two requests are told to be attempts at one operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Idempotency {
+    /// They are no operations: each is forwarded.
+    None,
+    /// By the order token, which every request must carry.
+    OrderToken,
+    /// By the client's `Idempotency-Key`, which every request must carry.
+    ClientKey,
+    /// By these members of the JSON body, or by the whole body when none is named; for [`DERIVED_LEASE`] only.
+    Derived(Vec<String>),
+}
+
+/// Lease and retention of an operation whose key is derived: for so long the same contents are the same operation.
+pub const DERIVED_LEASE: Millis = Millis(10_000);
+
 /// What the body must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyRule {
@@ -80,6 +96,20 @@ pub enum OnAmbiguous {
     Hold,
 }
 
+impl Route {
+    /// Whether its requests are operations: forwarded at most once each.
+    #[must_use]
+    pub fn is_operation(&self) -> bool {
+        self.idempotency != Idempotency::None
+    }
+
+    /// How long one attempt keeps others out, and how long its answer is kept, where that is not as `[claim]` says.
+    #[must_use]
+    pub fn lease(&self) -> Option<Millis> {
+        matches!(self.idempotency, Idempotency::Derived(_)).then_some(DERIVED_LEASE)
+    }
+}
+
 pub(super) fn route(
     section: &Section<'_>,
     faults: &Faults,
@@ -93,7 +123,7 @@ pub(super) fn route(
     let actions = [("forward", Action::Forward), ("issue-token", Action::IssueToken)];
     let action = section.choice("action", &actions, false);
     let user = section.choice("user", &[("required", UserRule::Required), ("optional", UserRule::Optional)], false);
-    let order_token = section.choice("order_token", &[("none", false), ("required", true)], false);
+    let idempotency = idempotency(section, faults);
     let body = section.choice("body", &[("any", BodyRule::Any), ("order", BodyRule::Order)], false);
     let body_limit = section.number("body_limit", 0..=1_048_576, Some(65_536));
     let named: Vec<Option<usize>> = section.texts("limits").iter().map(|(name, at)| find(name, at)).collect();
@@ -109,7 +139,7 @@ pub(super) fn route(
         path: path?,
         action: action?,
         user: user?,
-        order_token: order_token?,
+        idempotency: idempotency?,
         body: body?,
         body_limit: usize::try_from(body_limit?).ok()?,
         limits: named.into_iter().collect::<Option<_>>()?,
@@ -120,17 +150,38 @@ pub(super) fn route(
     consistent(section, &route, limits).then_some(route)
 }
 
+fn idempotency(section: &Section<'_>, faults: &Faults) -> Option<Idempotency> {
+    let modes = [("none", 'n'), ("order-token", 'o'), ("client-key", 'c'), ("derived", 'd')];
+    let mode = section.choice("idempotency", &modes, false);
+    let fields = section.texts("derived_from");
+    match (mode?, fields.first()) {
+        ('d', _) => Some(Idempotency::Derived(fields.into_iter().map(|(field, _)| field).collect())),
+        (_, Some((_, at))) => {
+            faults.note(at, "`derived_from` has no use unless `idempotency = \"derived\"`");
+            None
+        }
+        ('o', None) => Some(Idempotency::OrderToken),
+        ('c', None) => Some(Idempotency::ClientKey),
+        (_, None) => Some(Idempotency::None),
+    }
+}
+
 /// What the single values cannot show.
 fn consistent(section: &Section<'_>, route: &Route, limits: &[Option<Limit>]) -> bool {
     let keyed_by =
         |part| route.limits.iter().any(|at| matches!(limits.get(*at), Some(Some(l)) if l.key.contains(&part)));
     let (user, sku) = (route.user == UserRule::Required, route.path.has_sku());
+    let token = route.idempotency == Idempotency::OrderToken;
     let rules = [
-        (route.order_token && !user, "`order_token = \"required\"` needs `user = \"required\"`"),
-        (route.order_token && !sku, "`order_token = \"required\"` needs `{sku}` in the path"),
+        (token && !user, "`idempotency = \"order-token\"` needs `user = \"required\"`"),
+        (token && !sku, "`idempotency = \"order-token\"` needs `{sku}` in the path"),
         (
-            route.order_token && route.on_redis_down == OnRedisDown::Open,
-            "a route with order tokens must be closed when Redis is down",
+            route.is_operation() && route.on_redis_down != OnRedisDown::Closed,
+            "a route with `idempotency` must be closed when Redis is down",
+        ),
+        (
+            route.is_operation() && (route.action == Action::IssueToken || route.method == "GET"),
+            "`idempotency` has a meaning only for requests that change something at the origin",
         ),
         (
             route.action == Action::IssueToken && !(user && sku),

@@ -1,31 +1,30 @@
-//! From a request to one call to Redis, and to what its verdict leads to. The one place that holds the outage policy.
+//! From a request to one call to Redis: what memory already knows, when Redis is asked, and how often.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use sluice_upstash::{Arg, Fault, Transport};
 
+use super::Gate;
 use super::edition::Edition;
+use super::judge::{degraded, judge, replay};
 use super::memory::Recalled;
 use super::ports::{Ports, Request};
-use super::refusal::{self, LATER, OwnedMet, Refusal};
+use super::question::Question;
+use super::refusal::{LATER, OwnedMet, Refusal};
 use super::trace::Trace;
 use super::who::Caller;
-use super::{Gate, whole};
-use crate::admit::{Charge, Level, Verdict};
+use crate::admit::Verdict;
 use crate::api::code::Code;
-use crate::api::problem::Problem;
 use crate::api::ratelimit::Met;
 use crate::api::response::Response;
-use crate::api::{REPLAYED, answer};
 use crate::assertion::Operation;
-use crate::config::{Action, IpMissing, KeyPart, Limit, OnAmbiguous, OnRedisDown, Route};
+use crate::config::{Action, Route};
 use crate::digest::Tag;
-use crate::model::{Cost, Millis, Partition, Sku};
+use crate::model::Millis;
 use crate::script::admit::{self, Call, Claiming, Reply, Sale};
 use crate::script::release::{self, Release};
 use crate::shed::breaker::Permit;
-use crate::shed::denied::Bucket;
 
 /// A request that may go on, or an answer that is there already.
 pub(super) enum Passage<'g> {
@@ -53,17 +52,6 @@ pub(super) struct Held {
     pub(super) assertion: Operation,
     /// How long writing its outcome may take.
     pub(super) patience: Millis,
-}
-
-/// A call, and what its parts stand for.
-pub(super) struct Question<'g> {
-    pub(super) sku: Option<&'g Sku>,
-    pub(super) limits: Vec<&'g Limit>,
-    pub(super) buckets: Vec<Bucket>,
-    pub(super) call: Call,
-    /// How long Redis may take, all calls together.
-    pub(super) patience: Millis,
-    pub(super) trace: &'g Trace,
 }
 
 impl Admitted<'_> {
@@ -131,7 +119,7 @@ impl<T: Transport + 'static> Gate<T> {
         let deadline = asked.plus(patience);
         question.call.call_by = self.memory.latest(deadline);
         // What memory refuses is no new attempt of this isolate's, and brings no snapshot.
-        let begun = question.call.claiming.as_ref().filter(|_| refusal.is_none()).map(|c| (c.op_id, c.fingerprint));
+        let begun = question.operation().filter(|_| refusal.is_none());
         if let Some((op, fingerprint)) = begun {
             self.memory.begin(op, fingerprint, deadline.plus(route.origin_deadline));
         }
@@ -176,63 +164,6 @@ impl<T: Transport + 'static> Gate<T> {
         }
     }
 
-    fn question<'g, P: Ports>(
-        &self,
-        edition: &'g Edition,
-        route: &Route,
-        request: &Request,
-        caller: &'g Caller,
-        ports: &P,
-        trace: &'g Trace,
-    ) -> Question<'g> {
-        let sku = caller.sku.as_ref();
-        let partition = sku.map_or(Partition(0), |sku| self.keys.partition_of(sku));
-        let (mut limits, mut buckets, mut keyed) = (Vec::new(), Vec::new(), Vec::new());
-        for at in limits_of(edition, route, caller) {
-            let Some(limit) = edition.config.limits.get(at) else { continue };
-            let subject = caller.subject(&limit.key, route);
-            keyed.push((
-                self.keys.bucket(partition, &limit.name, &subject),
-                Charge { quota: limit.quota, cost: Cost(1) },
-            ));
-            buckets.push(Bucket { version: edition.limit_version(at), limit: at, subject });
-            limits.push(limit);
-        }
-        let claiming = self.claiming(edition, route, request, caller, partition, ports);
-        let call = Call { claiming, buckets: keyed, ..Call::default() };
-        Question { sku, limits, buckets, call, patience: edition.config.redis_deadline, trace }
-    }
-
-    fn claiming<P: Ports>(
-        &self,
-        edition: &Edition,
-        route: &Route,
-        request: &Request,
-        caller: &Caller,
-        partition: Partition,
-        ports: &P,
-    ) -> Option<Claiming> {
-        let (user, sku, token) = (caller.user.as_ref()?, caller.sku.as_ref()?, caller.token.as_ref()?);
-        let op = Tag::of(&[
-            self.keys.prefix().as_bytes(),
-            user.as_str().as_bytes(),
-            route.method.as_bytes(),
-            route.name.as_bytes(),
-            sku.as_str().as_bytes(),
-            token.as_str().as_bytes(),
-        ]);
-        let client_key = caller.client_key.as_deref().unwrap_or_default();
-        Some(Claiming {
-            key: self.keys.claim(partition, &op),
-            owner: Tag::of_bytes(ports.random()),
-            fingerprint: Tag::of(&[whole(request), client_key.as_bytes()]),
-            op_id: op,
-            lease: edition.config.claim.lease,
-            retention: edition.config.claim.retention,
-            held: route.on_ambiguous == OnAmbiguous::Hold,
-        })
-    }
-
     /// One EVALSHA. A claim whose first call broke off is asked once more within the same deadline: its nonce makes
     /// the second call meet the first one's claim.
     async fn call<P: Ports>(&self, call: &Call, patience: Millis, ports: &P) -> Result<Reply, Fault> {
@@ -251,84 +182,10 @@ impl<T: Transport + 'static> Gate<T> {
     }
 }
 
-/// Positions of the route's limits: none for who is exempt; without a client address, the shared limit in place of those
-/// keyed by it.
-fn limits_of(edition: &Edition, route: &Route, caller: &Caller) -> Vec<usize> {
-    let by_ip = |at: &usize| edition.config.limits.get(*at).is_some_and(|limit| limit.key.contains(&KeyPart::Ip));
-    match edition.config.identity.ip_missing {
-        _ if caller.exempt => Vec::new(),
-        IpMissing::Shared(shared) if caller.ip.is_none() && route.limits.iter().any(by_ip) => {
-            route.limits.iter().copied().filter(|at| !by_ip(at)).chain([shared]).collect()
-        }
-        _ => route.limits.clone(),
-    }
-}
-
 /// Time that is left of one request's `patience` for Redis, counted from now.
 pub(super) fn time_left<P: Ports>(patience: Millis, ports: &P) -> impl Fn() -> Duration + use<P> {
     let (ports, end) = (ports.clone(), ports.now().plus(patience));
     move || Duration::from_millis(end.minus(ports.now()).0)
-}
-
-/// What a verdict leads to.
-fn judge<'g>(
-    question: &Question<'g>,
-    reply: Reply,
-    brought: Option<Refusal>,
-    route: &Route,
-) -> Result<Passage<'g>, Refusal> {
-    let met = |levels: &[Level]| -> Vec<Met<'g>> {
-        let charges = question.call.buckets.iter().map(|(_, charge)| *charge);
-        let each = question.limits.iter().zip(charges).zip(levels);
-        each.map(|((limit, charge), level)| Met { name: &limit.name, charge, level: *level }).collect()
-    };
-    let owned = |levels: &[Level]| -> Vec<OwnedMet> {
-        met(levels).into_iter().map(|m| (m.name.to_owned(), m.charge, m.level)).collect()
-    };
-    match reply.verdict {
-        Verdict::Admitted { taken_over, levels } => {
-            let operation = question.call.claiming.as_ref().map(|claiming| Held {
-                op: claiming.op_id,
-                fingerprint: claiming.fingerprint,
-                owner: claiming.owner,
-                patience: question.patience,
-                assertion: Operation {
-                    id: taken_over.unwrap_or_else(|| claiming.op_id.to_string()),
-                    claim: claiming.key.clone(),
-                    owner: claiming.owner.to_string(),
-                    not_after: reply.now.plus(route.origin_deadline).0,
-                },
-            });
-            Ok(Passage::Admitted(Admitted { met: met(&levels), operation }))
-        }
-        Verdict::Limited { levels } => Err(Refusal::limited(owned(&levels))),
-        Verdict::Mismatch { levels } => Err(Refusal { problem: Code::IdempotencyMismatch.into(), met: owned(&levels) }),
-        Verdict::InFlight { deadline } => Err(refusal::in_progress(deadline.minus(reply.now)).into()),
-        Verdict::Replay { answer } => replay(&answer),
-        Verdict::Shut(shut) => Err(refusal::shut(shut).into()),
-        Verdict::ElseRefused => Err(brought.unwrap_or_else(|| Code::OutcomeUnknown.into())),
-        Verdict::OutcomeUnknown => Err(Code::OutcomeUnknown.into()),
-        Verdict::Tombstone => {
-            let detail = "The operation was answered before; its answer was too large to be kept.";
-            Err(Problem::from(Code::OutcomeUnknown).detail(detail).into())
-        }
-        Verdict::TooLate => Err(refusal::degraded(LATER).into()),
-    }
-}
-
-fn replay<'g>(answer: &str) -> Result<Passage<'g>, Refusal> {
-    let mut response = answer::unpack(answer).ok_or(Code::OutcomeUnknown)?;
-    response.header(REPLAYED, "true");
-    Ok(Passage::Replay(response))
-}
-
-/// What a request gets while Redis is away. A verdict of its own: it never counts as admitted by the limits.
-fn degraded<'g>(route: &Route, wait: Millis, trace: &Trace) -> Result<Passage<'g>, Refusal> {
-    trace.degraded.set(true);
-    match route.on_redis_down {
-        OnRedisDown::Open => Ok(Passage::Admitted(Admitted::default())),
-        OnRedisDown::Closed => Err(refusal::degraded(wait).into()),
-    }
 }
 
 /// A log line about a call to Redis that brought nothing.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use sluice_upstash::Fault;
 
-use super::admission::Question;
+use super::question::Question;
 use super::refusal::{self, Refusal};
 use crate::admit::{Snapshot, Verdict};
 use crate::api::code::Code;
@@ -65,8 +65,8 @@ impl Memory {
     /// What would be answered without asking. The operation's own outcome comes first.
     pub(super) fn recall(&self, question: &Question<'_>, now: Millis) -> Recalled {
         let memory = self.0.borrow();
-        if let Some(claiming) = &question.call.claiming {
-            match memory.operations.get(&claiming.op_id, &claiming.fingerprint, now) {
+        if let Some((op, fingerprint)) = question.operation() {
+            match memory.operations.get(&op, &fingerprint, now) {
                 Some(MetOperation::Answered(answer)) => return Recalled::Answer(answer.to_owned()),
                 Some(MetOperation::InFlight) => return Recalled::Refused(refusal::in_progress(Millis(1_000)).into()),
                 None => {}
@@ -148,7 +148,7 @@ impl Memory {
             }
             _ => {}
         }
-        match (&reply.verdict, &question.call.claiming) {
+        match (&reply.verdict, question.operation()) {
             (Verdict::Limited { levels }, _) => {
                 for ((bucket, (_, charge)), level) in question.buckets.iter().zip(&question.call.buckets).zip(levels) {
                     if charge.wait(*level).is_some_and(|wait| wait > Micros(0)) {
@@ -156,8 +156,8 @@ impl Memory {
                     }
                 }
             }
-            (Verdict::Replay { answer }, Some(claiming)) => {
-                memory.operations.answered(claiming.op_id, claiming.fingerprint, answer.clone(), heard);
+            (Verdict::Replay { answer }, Some((op, fingerprint))) => {
+                memory.operations.answered(op, fingerprint, answer.clone(), heard);
             }
             _ => {}
         }

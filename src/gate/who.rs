@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
+use super::operation;
 use super::ports::{Body, Request};
 use crate::api::code::Code;
 use crate::api::order::OrderRequest;
 use crate::api::problem::Problem;
 use crate::api::{ATTEMPT, IDEMPOTENCY_KEY, ORDER_TOKEN};
-use crate::config::{BodyRule, Gate, IpMissing, KeyPart, Matched, Route, UserRule};
+use crate::config::{BodyRule, Gate, Idempotency, IpMissing, KeyPart, Matched, Route, UserRule};
 use crate::digest::Tag;
 use crate::identity::ip::{self, ClientIp};
 use crate::identity::jwt::UserTokens;
@@ -34,8 +35,10 @@ pub struct Caller {
     pub token_expired: bool,
     /// Which attempt at the operation this is, by the client's own count; 1 when it says nothing.
     pub attempt: u32,
-    /// The client's own `Idempotency-Key`, on the same routes; it only joins the fingerprint.
+    /// The client's own `Idempotency-Key`, on routes with operations.
     pub client_key: Option<String>,
+    /// Who asks and by which key, on routes with operations.
+    pub operation: Option<Tag>,
 }
 
 /// Longest `Idempotency-Key`.
@@ -63,7 +66,7 @@ pub fn identify(
     let allowed = &gate.lists.allow;
     let exempt = address.is_some_and(|address| allowed.has_address(address))
         || user.as_ref().is_some_and(|user| allowed.has_user(user));
-    let token = if route.order_token {
+    let token = if route.idempotency == Idempotency::OrderToken {
         match (&user, &sku, request.header(ORDER_TOKEN)) {
             (Some(user), Some(sku), Some(text)) => Some(token(tokens, text, user, sku, now)?),
             _ => return Err(Code::TokenMissing.into()),
@@ -72,12 +75,15 @@ pub fn identify(
         None
     };
     let attempt = request.header(ATTEMPT).and_then(|n| n.parse().ok()).unwrap_or(1);
-    let client_key = if route.order_token { client_key(request)? } else { None };
+    let client_key = if route.is_operation() { client_key(request)? } else { None };
     body(route, request)?;
     let token_expired = token.is_some_and(|(_, expired)| expired);
     let token = token.map(|(id, _)| id);
     let ip = address.map(ClientIp::from_ip);
-    Ok(Caller { user, address, ip, exempt, sku, token, token_expired, attempt, client_key })
+    let mut caller =
+        Caller { user, address, ip, exempt, sku, token, token_expired, attempt, client_key, operation: None };
+    caller.operation = operation::of(route, request, &caller)?;
+    Ok(caller)
 }
 
 /// The client's address, by the one header that is believed.

@@ -11,5 +11,6 @@
 mod life;
 mod lists;
 mod memory;
+mod operation;
 mod outage;
 mod stage;
