@@ -1,13 +1,14 @@
 //! The life of a request: read, route, who, admit, forward, finish. Everything it needs of the world is a port.
 
+pub mod edition;
 pub mod headers;
+pub mod live;
 pub mod outcome;
 pub mod path;
 pub mod ports;
 pub mod who;
 
 mod admission;
-mod edition;
 mod forward;
 mod journal;
 mod judge;
@@ -23,8 +24,9 @@ use std::rc::Rc;
 use sluice_upstash::{Client, Transport};
 
 use self::admission::Passage;
-use self::edition::Edition;
+use self::edition::{Document, Edition};
 use self::journal::{Decision, Journal};
+use self::live::{Deployment, Live};
 use self::memory::Memory;
 use self::ports::{Answer, Body, Ports, Request};
 use self::refusal::Refusal;
@@ -57,6 +59,7 @@ pub struct Secrets<'a> {
 #[derive(Debug)]
 pub struct Gate<T> {
     edition: RefCell<Rc<Edition>>,
+    live: Live,
     keys: Keyspace,
     users: UserTokens,
     tokens: OrderTokens,
@@ -71,19 +74,30 @@ impl<T: Transport + 'static> Gate<T> {
     ///
     /// # Errors
     /// Which purpose's secret cannot be used, and why.
-    pub fn new(config: config::Gate, secrets: Secrets<'_>, transport: T) -> Result<Self, (&'static str, BadSecret)> {
+    pub fn new(
+        mut document: Document,
+        deployment: Deployment,
+        secrets: Secrets<'_>,
+        transport: T,
+    ) -> Result<Self, (&'static str, BadSecret)> {
+        let config = &mut document.gate;
+        config.partitions = deployment.partitions.unwrap_or(config.partitions);
         let identity = &config.identity;
         let users = UserTokens::new(secrets.users, &identity.issuer, &identity.audience, identity.leeway)
             .map_err(|fault| ("users", fault))?;
+        let keys = Keyspace::new(&config.prefix, config.partitions);
+        let (memory, journal) = (Memory::new(config), Journal::new(&config.log));
+        let edition = Rc::new(Edition::new(document));
         Ok(Self {
-            keys: Keyspace::new(&config.prefix, config.partitions),
+            keys,
             users,
             tokens: OrderTokens::new(secrets.tokens).map_err(|fault| ("tokens", fault))?,
             assertions: Assertions::new(secrets.assertions).map_err(|fault| ("assertions", fault))?,
             redis: Client::new(transport),
-            memory: Memory::new(&config),
-            journal: Journal::new(&config.log),
-            edition: RefCell::new(Rc::new(Edition::new(config))),
+            memory,
+            journal,
+            live: Live::new(deployment, Rc::clone(&edition)),
+            edition: RefCell::new(edition),
         })
     }
 
@@ -98,6 +112,7 @@ impl<T: Transport + 'static> Gate<T> {
         let begun = ports.now();
         let language = Language::of(request.header("accept-language"));
         let edition = self.edition();
+        self.refresh_when_due(&edition, &ports);
         let found = edition.config.route(&request.method, &request.path);
         let trace = Trace::default();
         let (verdict, mut answer) = match self.serve(&edition, &found, &request, &ports, id, &trace).await {

@@ -6,6 +6,7 @@
 mod identity;
 mod limit;
 mod lists;
+mod live;
 mod pattern;
 mod read;
 mod reader;
@@ -46,6 +47,8 @@ pub struct Gate {
     pub identity: Identity,
     /// Who is kept out, and who is exempt from limits.
     pub lists: Lists,
+    /// How often an isolate looks for a replacement of this document, where there is a place for one.
+    pub live_refresh: Millis,
     /// How long an order token holds.
     pub token_lifetime: Millis,
     /// Claims of operations.

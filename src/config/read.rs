@@ -28,6 +28,9 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let shed = root.section("shed");
     let snapshot = shed.number("snapshot_ms", 100..=10_000, Some(1_000));
     shed.finish();
+    let live = root.section("live");
+    let live_refresh = live.number("refresh_s", 1..=3_600, Some(10));
+    live.finish();
     let breaker = breaker(&root.section("breaker"));
     let log = log(&root.section("log"), faults);
     let token = root.section("token");
@@ -69,6 +72,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         log: log?,
         identity: identity?,
         lists: lists?,
+        live_refresh: Millis::from_secs(live_refresh?),
         token_lifetime: Millis::from_secs(token_lifetime?),
         claim: claim?,
         limits: limits.into_iter().collect::<Option<_>>()?,

@@ -6,8 +6,9 @@ use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, future_to_promise};
 
+use super::operation;
 use crate::api::response::Response;
-use crate::gate::ports::{Answer, Forward, OriginFault, Ports};
+use crate::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Ports};
 use crate::model::Millis;
 
 /// Answers of the origin above this many bytes are streamed on instead of being read.
@@ -75,6 +76,14 @@ impl Ports for Host {
         let streamed = body.is_none() && self.0.is_streaming();
         response.body = body.unwrap_or_default();
         Ok(Answer { response, streamed })
+    }
+
+    async fn document(&self) -> Result<Option<String>, DocumentAway> {
+        operation::document().await
+    }
+
+    fn expect_bodies(&self, most: usize) {
+        operation::expect_bodies(u32::try_from(most).unwrap_or(u32::MAX));
     }
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {

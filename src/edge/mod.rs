@@ -1,6 +1,7 @@
 //! The gate on Cloudflare Workers: the ports over JavaScript. The one place that knows it.
 
 mod host;
+mod operation;
 mod transport;
 
 use std::cell::OnceCell;
@@ -12,6 +13,8 @@ use wasm_bindgen::prelude::*;
 use self::host::{Exchange, Host};
 use self::transport::EdgeTransport;
 use crate::config;
+use crate::gate::edition::Document;
+use crate::gate::live::Deployment;
 use crate::gate::ports::{Body, Request};
 use crate::gate::{Gate, Secrets};
 
@@ -39,20 +42,24 @@ pub fn start(env: &Function) -> Result<u32, JsError> {
             return Err(JsError::new(&format!("{name} is not set")));
         }
     }
-    let mut config = config::Gate::from_json(GATE_JSON).map_err(|faults| {
+    let document = Document::read(GATE_JSON).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         JsError::new(&first)
     })?;
-    let partitions = variable("SLUICE_PARTITIONS");
-    if !partitions.is_empty() {
-        let number = partitions.parse().ok().filter(|n| config::PARTITIONS.contains(n));
-        config.partitions = number.ok_or_else(|| JsError::new("SLUICE_PARTITIONS must be a number from 1 to 1024"))?;
-    }
-    let largest = config.routes.iter().map(|route| route.body_limit).max().unwrap_or_default();
+    let partitions = match variable("SLUICE_PARTITIONS") {
+        text if text.is_empty() => None,
+        text => {
+            let number = text.parse().ok().filter(|n| config::PARTITIONS.contains(n));
+            Some(number.ok_or_else(|| JsError::new("SLUICE_PARTITIONS must be a number from 1 to 1024"))?)
+        }
+    };
+    let live = env.call1(&JsValue::NULL, &JsString::from("GATE")).is_ok_and(|binding| binding.is_object());
+    let largest = document.gate.largest_body();
     let secrets = [variable("USER_JWT_SECRET"), variable("ORDER_TOKEN_SECRET"), variable("ASSERTION_SECRET")];
     let [users, tokens, assertions] = &secrets;
     let transport = transport::new(&variable("UPSTASH_REDIS_REST_URL"), &variable("UPSTASH_REDIS_REST_TOKEN"))?;
-    let gate = Gate::new(config, Secrets { users, tokens, assertions }, transport).map_err(|(purpose, fault)| {
+    let gate = Gate::new(document, Deployment { partitions, live }, Secrets { users, tokens, assertions }, transport)
+        .map_err(|(purpose, fault)| {
         let name = match purpose {
             "users" => "USER_JWT_SECRET",
             "tokens" => "ORDER_TOKEN_SECRET",

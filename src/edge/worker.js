@@ -3,8 +3,9 @@
 import wasm from './sluice_bg.wasm';
 import { initSync, start, handle, __wbg_reset_state } from './sluice.js';
 import { configure, Exchange, gather, instance } from './host.js';
+import { attach, bodies } from './operation.js';
 
-let bodyCap = -1;
+let started = false;
 
 /** Starts the gate, once an isolate, and again after a panic. Throws what is wrong with the environment. */
 function begin(env) {
@@ -12,21 +13,23 @@ function begin(env) {
   instance.broken = false;
   initSync({ module: wasm });
   configure(env);
-  bodyCap = start((name) => env[name] ?? '');
+  attach(env);
+  bodies.most = start((name) => env[name] ?? '');
+  started = true;
 }
 
 export default {
   async fetch(request, env, context) {
     try {
-      if (bodyCap < 0 || instance.broken) begin(env);
+      if (!started || instance.broken) begin(env);
     } catch (fault) {
-      bodyCap = -1;
+      started = false;
       console.error(JSON.stringify({ event: 'misconfigured', fault: String(fault?.message ?? fault) }));
       return problem(500, 'misconfigured', 'The service is not set up correctly.');
     }
     const exchange = new Exchange(context);
     try {
-      const body = await read(request, bodyCap);
+      const body = await read(request, bodies.most);
       const work = handle(exchange, head(request), body);
       // A client that leaves must not strand what was begun for it.
       context.waitUntil(work);

@@ -1,20 +1,46 @@
 //! One edition of the configuration. A request takes the one in force when it comes, and keeps it to its end.
 
-use crate::config::{self, Limit};
-use crate::digest;
+use crate::config::{self, Fault, Limit};
+use crate::digest::{self, Tag};
 
-/// A checked document with what is derived from it.
+/// A configuration that was read, and which one it is.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// What it says.
+    pub gate: config::Gate,
+    /// Hash of its text.
+    pub version: Tag,
+}
+
+impl Document {
+    /// Reads and checks a document in JSON.
+    ///
+    /// # Errors
+    /// Every fault that was found.
+    pub fn read(json: &str) -> Result<Self, Vec<Fault>> {
+        Ok(Self { gate: config::Gate::from_json(json)?, version: Self::version_of(json) })
+    }
+
+    /// The version of a document with this text.
+    #[must_use]
+    pub fn version_of(json: &str) -> Tag {
+        Tag::of(&[json.as_bytes()])
+    }
+}
+
+/// A document in force, with what is derived from it.
 #[derive(Debug)]
 pub(super) struct Edition {
     pub(super) config: config::Gate,
+    pub(super) version: Tag,
     /// One a limit: what isolates key their memory of its buckets by.
     limits: Vec<u64>,
 }
 
 impl Edition {
-    pub(super) fn new(config: config::Gate) -> Self {
-        let limits = config.limits.iter().map(limit_version).collect();
-        Self { config, limits }
+    pub(super) fn new(document: Document) -> Self {
+        let limits = document.gate.limits.iter().map(limit_version).collect();
+        Self { config: document.gate, version: document.version, limits }
     }
 
     /// Which policy the limit at this position is: the same in every edition that has not changed it.

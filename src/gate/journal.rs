@@ -49,6 +49,12 @@ impl Journal {
         }
     }
 
+    /// Goes on under other bounds.
+    pub(super) fn adjust(&self, log: &Log) {
+        self.one_in.set(log.passed_one_in);
+        self.refusals.replace(Pace::new(Some(log.refusals)));
+    }
+
     /// The line to write, if one is to be written.
     pub(super) fn line(&self, decision: &Decision<'_>, now: Millis) -> Option<String> {
         let counted = decision.degraded || !decision.passed;

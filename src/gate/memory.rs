@@ -50,16 +50,23 @@ pub(super) enum Recalled {
 impl Memory {
     /// An isolate that knows nothing yet.
     pub(super) fn new(config: &Gate) -> Self {
-        let terms =
-            Terms { failures: config.breaker.failures, open: config.breaker.open, probe: config.redis_deadline };
         Self(RefCell::new(Inner {
-            breaker: Breaker::new(terms),
+            breaker: Breaker::new(terms(config)),
             offset: Offset::default(),
             sales: Sales::new(SALES, config.snapshot, config.redis_deadline),
             denied: Denied::new(BUCKETS, config.snapshot),
             operations: Operations::new(OPERATIONS, OPERATIONS_BYTES, config.snapshot),
             repeats: Pace::new(repeats()),
         }))
+    }
+
+    /// Goes on under another configuration with what is known.
+    pub(super) fn adjust(&self, config: &Gate) {
+        let memory = &mut *self.0.borrow_mut();
+        memory.breaker.adjust(terms(config));
+        memory.sales.adjust(config.snapshot, config.redis_deadline);
+        memory.denied.adjust(config.snapshot);
+        memory.operations.adjust(config.snapshot);
     }
 
     /// What would be answered without asking. The operation's own outcome comes first.
@@ -172,6 +179,10 @@ impl Memory {
             _ => breaker.failed(now),
         }
     }
+}
+
+fn terms(config: &Gate) -> Terms {
+    Terms { failures: config.breaker.failures, open: config.breaker.open, probe: config.redis_deadline }
 }
 
 /// 200 at once, then 100 a second: enough for a sale's retries through one isolate, too few to hurt Redis.

@@ -80,6 +80,10 @@ pub enum OriginFault {
     Unreachable,
 }
 
+/// The replacement of the configuration cannot be read at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentAway;
+
 /// The world, for one request.
 pub trait Ports: Clone + 'static {
     /// The isolate's clock.
@@ -90,6 +94,12 @@ pub trait Ports: Clone + 'static {
 
     /// Sends a request to the origin. Never retries, never follows a redirect.
     fn forward(&self, request: Forward) -> impl Future<Output = Result<Answer, OriginFault>>;
+
+    /// The document that replaces the embedded configuration, as JSON, when there is one.
+    fn document(&self) -> impl Future<Output = Result<Option<String>, DocumentAway>>;
+
+    /// From now on a body of up to `most` bytes is read whole.
+    fn expect_bodies(&self, most: usize);
 
     /// Goes on with `work` after the answer is sent.
     fn background(&self, work: impl Future<Output = ()> + 'static);

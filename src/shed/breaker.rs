@@ -38,6 +38,11 @@ impl Breaker {
         Self { terms, failed: 0, until: None }
     }
 
+    /// Goes on under other terms; an open breaker stays open as long as it was to.
+    pub fn adjust(&mut self, terms: Terms) {
+        self.terms = terms;
+    }
+
     /// Whether a call may be made at `now`. On an open breaker whose time has come the caller becomes the probe.
     pub fn permit(&mut self, now: Millis) -> Permit {
         match self.until {

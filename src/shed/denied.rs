@@ -33,6 +33,11 @@ impl Denied {
         Self { table: Table::new(most, usize::MAX), kept }
     }
 
+    /// Keeps what comes from now on for `kept`.
+    pub fn adjust(&mut self, kept: Millis) {
+        self.kept = kept;
+    }
+
     /// Redis said at its time `redis`, heard at the isolate's `now`, that the bucket stands at `level` and refuses.
     pub fn learn(&mut self, bucket: Bucket, level: Level, redis: Millis, now: Millis) {
         // Redis told its time in whole ms, rounded down: the TAT is at least this.

@@ -46,6 +46,11 @@ impl Operations {
         Self { table: Table::new(most, most_bytes), kept }
     }
 
+    /// Keeps answers that come from now on for `kept`.
+    pub fn adjust(&mut self, kept: Millis) {
+        self.kept = kept;
+    }
+
     /// What a request with this fingerprint meets.
     #[must_use]
     pub fn get(&self, op: &Tag, fingerprint: &Tag, now: Millis) -> Option<Met<'_>> {

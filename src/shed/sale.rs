@@ -31,6 +31,11 @@ impl Sales {
         Self { known: Table::new(most, usize::MAX), unknown: Table::new(most, usize::MAX), fresh, lease }
     }
 
+    /// Goes on with another freshness, which counts at once, and another lease.
+    pub fn adjust(&mut self, fresh: Millis, lease: Millis) {
+        (self.fresh, self.lease) = (fresh, lease);
+    }
+
     /// The snapshot, while it is fresh.
     #[must_use]
     pub fn get(&self, sku: &Sku, now: Millis) -> Option<Snapshot> {

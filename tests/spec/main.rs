@@ -10,6 +10,7 @@
 
 mod life;
 mod lists;
+mod live;
 mod memory;
 mod operation;
 mod outage;

@@ -4,17 +4,10 @@ use sluice::gate::ports::Request;
 use sluice::model::Millis;
 use sluice::token::OrderTokens;
 
-use crate::stage::{NOW, Stage, TOKENS, code, order, order_token, request, user_jwt, with};
+use crate::stage::{NOW, Stage, TOKENS, code, order, order_of, request, with};
 
 const ADMITTED: &str = "[0,1800000000000,\"\",\"\",500000,100000]";
 const DONE: &[(&str, &str)] = &[("sluice-completed", "1"), ("sluice-outcome", "final")];
-
-/// An order of another user, so of another operation, from another address.
-fn order_of(user: &str) -> Request {
-    let request = with(order(), "authorization", &format!("Bearer {}", user_jwt(user)));
-    let request = with(request, "cf-connecting-ip", &format!("10.0.0.{user}"));
-    with(request, "sluice-order-token", &order_token(1, user, "demo"))
-}
 
 fn again(request: Request) -> Request {
     with(request, "sluice-attempt", "2")

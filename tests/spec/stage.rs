@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 use sluice::api::response::Response;
 use sluice::config;
-use sluice::gate::ports::{Answer, Body, Forward, OriginFault, Ports, Request};
+use sluice::gate::edition::Document;
+use sluice::gate::live::Deployment;
+use sluice::gate::ports::{Answer, Body, DocumentAway, Forward, OriginFault, Ports, Request};
 use sluice::gate::{Gate, Secrets};
 use sluice::identity::jwt::{self, UserClaims};
 use sluice::model::{Millis, Sku, User};
@@ -33,6 +35,12 @@ pub(crate) struct World {
     passed: Cell<u64>,
     chance: Cell<u128>,
     work: RefCell<Vec<Work>>,
+    /// What the place for a replacement of the configuration holds; none when there is no such place.
+    document: RefCell<Option<Result<Option<String>, DocumentAway>>>,
+    /// How often it was looked at.
+    pub(crate) looks: Cell<usize>,
+    /// The largest body that the gate expects, since it has said so.
+    pub(crate) bodies: Cell<usize>,
     /// Commands that reached Redis, as JSON arrays.
     pub(crate) asked: RefCell<Vec<Value>>,
     /// Requests that reached the origin.
@@ -80,6 +88,15 @@ impl Ports for Stage {
         self.origin.borrow_mut().pop_front().expect("a call to the origin that the test did not foresee")
     }
 
+    async fn document(&self) -> Result<Option<String>, DocumentAway> {
+        self.looks.set(self.looks.get() + 1);
+        self.document.borrow().clone().unwrap_or(Err(DocumentAway))
+    }
+
+    fn expect_bodies(&self, most: usize) {
+        self.bodies.set(most);
+    }
+
     fn background(&self, work: impl Future<Output = ()> + 'static) {
         self.work.borrow_mut().push(Box::pin(work));
     }
@@ -124,6 +141,17 @@ impl Stage {
         self
     }
 
+    /// The place for a replacement of the configuration holds this; before the first request.
+    pub(crate) fn kv(self, found: Result<Option<&str>, DocumentAway>) -> Self {
+        self.document.replace(Some(found.map(|text| text.map(str::to_owned))));
+        self
+    }
+
+    /// The same, later.
+    pub(crate) fn kv_changes(&self, found: Result<Option<&str>, DocumentAway>) {
+        self.document.replace(Some(found.map(|text| text.map(str::to_owned))));
+    }
+
     /// What the `n`th call to Redis passed to its script, after the keys.
     pub(crate) fn args(&self, n: usize) -> Vec<Value> {
         let asked = self.asked.borrow()[n].clone();
@@ -154,9 +182,10 @@ impl Stage {
     /// The same under another configuration, which counts when it is the stage's first request.
     pub(crate) fn play_with(&self, gate_toml: &str, request: Request) -> Response {
         let gate = self.gate.get_or_init(|| {
-            let config = config::Gate::parse(gate_toml).unwrap();
+            let document = Document::read(&config::Gate::to_json(gate_toml).unwrap()).unwrap();
+            let deployment = Deployment { live: self.document.borrow().is_some(), ..Deployment::default() };
             let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
-            Rc::new(Gate::new(config, secrets, self.clone()).unwrap())
+            Rc::new(Gate::new(document, deployment, secrets, self.clone()).unwrap())
         });
         let answer = pollster::block_on(gate.handle(request, self.clone()));
         let work = std::mem::take(&mut *self.work.borrow_mut());
@@ -219,6 +248,13 @@ pub(crate) fn order() -> Request {
     let mut request = with(request("POST", "/v1/sales/demo/orders"), "content-type", "application/json");
     request.body = Body::Whole(br#"{"quantity":1}"#.to_vec());
     with(request, "sluice-order-token", &order_token(1, "42", "demo"))
+}
+
+/// An order of another user, so of another operation, from another address.
+pub(crate) fn order_of(user: &str) -> Request {
+    let request = with(order(), "authorization", &format!("Bearer {}", user_jwt(user)));
+    let request = with(request, "cf-connecting-ip", &format!("10.0.0.{user}"));
+    with(request, "sluice-order-token", &order_token(1, user, "demo"))
 }
 
 /// The same request with that header set to that value.
