@@ -16,7 +16,7 @@ pub(super) fn tree(text: &str) -> Result<Node, Vec<Fault>> {
     for error in &errors {
         faults.note(&Place::line(line(text, error.span().unwrap_or_default())), error.message());
     }
-    let root = Node::new(table(text, document.get_ref()), 0);
+    let root = Node { value: table(text, document.get_ref()), line: 0 };
     faults.into_result(errors.is_empty().then_some(root))
 }
 
@@ -43,5 +43,5 @@ fn node(text: &str, spanned: &Spanned<DeValue<'_>>) -> Node {
         DeValue::Table(inner) => table(text, inner),
         DeValue::Float(_) | DeValue::Datetime(_) => Value::Other,
     };
-    Node::new(value, line(text, spanned.span()))
+    Node { value, line: line(text, spanned.span()) }
 }

@@ -36,12 +36,6 @@ pub(super) struct Member {
     pub(super) node: Node,
 }
 
-impl Node {
-    pub(super) fn new(value: Value, line: usize) -> Self {
-        Self { value, line }
-    }
-}
-
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {

@@ -25,6 +25,7 @@ mod foreign;
 mod forwarding;
 mod headers;
 mod http;
+mod live_config;
 mod orders;
 mod origin_away;
 mod race;

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{checks, conformance, console, deploy, dev, rush, user};
+use crate::{checks, conformance, console, deploy, dev, gate, rush, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -47,6 +47,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Check a gate.toml, or put it in force while the gate runs.
+    #[command(subcommand)]
+    Gate(gate::Task),
     /// Print the JWT of a user, signed with the secret of `cargo xtask dev`.
     User {
         /// The user's id.
@@ -96,6 +99,7 @@ fn run(command: &Command) -> Result<ExitCode> {
             report.print(json)?;
             return Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Command::Gate(ref task) => gate::run(task)?,
         Command::User { ref id, ttl } => {
             console::result(&user::jwt(&dev::secrets()?.user_jwt, id, ttl)?);
         }

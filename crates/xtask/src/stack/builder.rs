@@ -89,6 +89,7 @@ pub struct Builder {
     pub(super) appendfsync: AppendFsync,
     pub(super) redis_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
+    pub(super) kv: Option<String>,
     pub(super) origin_arguments: Vec<String>,
     pub(super) folder: Option<PathBuf>,
     pub(super) ports: Ports,
@@ -107,6 +108,7 @@ impl Default for Builder {
             appendfsync: AppendFsync::default(),
             redis_url: None,
             bindings: BTreeMap::new(),
+            kv: None,
             origin_arguments: Vec::new(),
             folder: None,
             ports: Ports::default(),
@@ -171,6 +173,13 @@ impl Builder {
     #[must_use]
     pub fn binding(mut self, name: &str, value: &str) -> Self {
         self.bindings.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// A KV namespace for the binding `GATE`: the address of a service that speaks KV's protocol. Under workerd only.
+    #[must_use]
+    pub fn kv(mut self, address: &str) -> Self {
+        self.kv = Some(address.to_owned());
         self
     }
 
@@ -257,6 +266,7 @@ impl Builder {
             appendfsync: self.appendfsync,
             redis_url: self.redis_url.clone(),
             bindings: self.bindings.clone(),
+            kv: self.kv.clone(),
             origin_arguments: self.origin_arguments.clone(),
             output: self.output.clone(),
         };

@@ -29,6 +29,7 @@ pub struct Layout {
     pub(super) appendfsync: AppendFsync,
     pub(super) redis_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
+    pub(super) kv: Option<String>,
     pub(super) origin_arguments: Vec<String>,
     pub(super) output: Output,
 }

@@ -38,6 +38,11 @@ fn configuration(layout: &Layout) -> Result<String> {
     for (name, value) in layout.bindings() {
         writeln!(bindings, "    (name = {}, text = {}),", quoted(&name), quoted(&value))?;
     }
+    let mut services = String::new();
+    if let Some(address) = &layout.kv {
+        writeln!(bindings, "    (name = \"GATE\", kvNamespace = \"kv\"),")?;
+        writeln!(services, "    (name = \"kv\", external = (address = {}, http = ())),", quoted(address))?;
+    }
     let date = deploy::compatibility_date()?;
     Ok(format!(
         r#"using Workerd = import "/workerd/workerd.capnp";
@@ -46,7 +51,7 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = .worker),
     (name = "internet", network = (allow = ["public", "private"])),
-  ],
+{services}  ],
   sockets = [(name = "http", address = "{address}", http = (), service = "main")],
 );
 
