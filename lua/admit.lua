@@ -19,7 +19,7 @@
 --        {5 unknown, now ms}  {6 too late, now ms}  {7 answered, but the answer was not kept, now ms}
 --        {8 the sale sells nothing, now ms, sale}   {9 no claim: the caller's refusal stands, now ms}
 --        A level is how far the bucket is from full, in µs: after the charge when it was charged, before it otherwise.
---        sale is 'starts_at,ends_at,paused,stock' (stock empty when there is none), '-' when there is no such sale in
+--        sale is 'starts_at,ends_at,paused,stock,price' (stock empty when there is none), '-' when there is no such sale in
 --        Redis, '' when it was not read.
 -- Writes the buckets (TTL: time to full) and the claim (TTL: lease and a margin; retention when held), all or nothing.
 --        A mismatch charges the buckets; any other refusal, and a bucket whose cost is 0, writes nothing.
@@ -66,10 +66,11 @@ end
 local sale = ''
 if ARGV[9] ~= '0' and verdict == 0 then
   local stock = tonumber(stored[claims + 2])
-  local terms = redis.call('HMGET', KEYS[claims + 1], 'starts_at', 'ends_at', 'paused')
+  local terms = redis.call('HMGET', KEYS[claims + 1], 'starts_at', 'ends_at', 'paused', 'price')
   local starts_at, ends_at = tonumber(terms[1]), tonumber(terms[2])
   if starts_at and ends_at then
-    sale = table.concat({terms[1], terms[2], terms[3] or '0', stock and string.format('%.0f', stock) or ''}, ',')
+    local left = stock and string.format('%.0f', stock) or ''
+    sale = table.concat({terms[1], terms[2], terms[3] or '0', left, terms[4] or '0'}, ',')
     local shut = not stock or terms[3] == '1' or now_ms < starts_at or now_ms >= ends_at or stock <= 0
     if shut and ARGV[9] == '1' and not record then return {8, now_ms, sale} end
   else

@@ -15,6 +15,8 @@ pub struct Snapshot {
     pub paused: bool,
     /// Units left; `None` when it is not ready to sell.
     pub stock: Option<u64>,
+    /// Price of one unit, in the currency's smallest.
+    pub price: u64,
 }
 
 /// Why a sale sells nothing.
@@ -61,8 +63,14 @@ impl Snapshot {
 mod tests {
     use super::*;
 
-    const OPEN: Snapshot =
-        Snapshot { at: Millis(100), starts_at: Millis(50), ends_at: Millis(1_000), paused: false, stock: Some(3) };
+    const OPEN: Snapshot = Snapshot {
+        at: Millis(100),
+        starts_at: Millis(50),
+        ends_at: Millis(1_000),
+        paused: false,
+        stock: Some(3),
+        price: 9,
+    };
 
     #[test]
     fn r_newbee_mall_97_both_edges_of_the_window() {

@@ -1,6 +1,7 @@
 // The platform's side of the ports: each function is one crossing between WebAssembly and JavaScript.
 //
-// Heads travel as one string: the first line or lines, then a line for a header's name and a line for its value.
+// Heads travel as one string: the first line or lines, then a line for a header's name and a line for its value
+// (`written`, `headersIn`, and head.rs on the other side).
 
 const settings = { redisUrl: '', redisAuthorization: '', originUrl: '' };
 
@@ -55,14 +56,12 @@ export class Exchange {
   async forward(head, body, timeoutMs, keep) {
     const lines = head.split('\n');
     const [method, target] = lines;
-    const headers = new Headers();
-    for (let i = 2; i + 1 < lines.length; i += 2) headers.append(lines[i], lines[i + 1]);
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(new DOMException('the origin is too slow', 'TimeoutError')), timeoutMs);
     try {
       const response = await fetch(settings.originUrl + target, {
         method,
-        headers,
+        headers: headersIn(lines, 2),
         body: method === 'GET' || method === 'HEAD' ? undefined : body,
         redirect: 'manual',
         signal: abort.signal,
@@ -70,7 +69,7 @@ export class Exchange {
       const read = response.body && (await gather(response.body, keep));
       this.body = read?.bytes ?? null;
       this.stream = read?.rest ?? null;
-      this.head = describe(response);
+      this.head = response.status + written(response.headers);
       return true;
     } catch (fault) {
       this.head = kind(fault);
@@ -88,8 +87,7 @@ export class Exchange {
   respond(head, body, streamed) {
     const lines = head.split('\n');
     const status = Number(lines[0]);
-    const headers = new Headers();
-    for (let i = 1; i + 1 < lines.length; i += 2) headers.append(lines[i], lines[i + 1]);
+    const headers = headersIn(lines, 1);
     const bare = status === 204 || status === 205 || status === 304;
     this.response = new Response(bare ? null : streamed ? this.stream : body, { status, headers });
   }
@@ -113,13 +111,17 @@ export function panicked(line) {
   console.error(line);
 }
 
-function describe(response) {
-  let head = String(response.status);
-  for (const [name, value] of response.headers) {
-    if (name !== 'set-cookie') head += `\n${name}\n${value}`;
-  }
-  for (const cookie of response.headers.getSetCookie()) head += `\nset-cookie\n${cookie}`;
-  return head;
+/** Headers as lines that follow a head's first ones; each cookie is one of its own, as the platform lists them. */
+export function written(headers) {
+  let text = '';
+  for (const [name, value] of headers) text += `\n${name}\n${value}`;
+  return text;
+}
+
+function headersIn(lines, from) {
+  const headers = new Headers();
+  for (let i = from; i + 1 < lines.length; i += 2) headers.append(lines[i], lines[i + 1]);
+  return headers;
 }
 
 /** Reads `stream` to its end as `bytes`; when it is longer than `cap` bytes, all of it goes on as the stream `rest`. */

@@ -6,7 +6,7 @@ use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, future_to_promise};
 
-use super::operation;
+use super::{head, operation};
 use crate::api::response::Response;
 use crate::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Ports};
 use crate::model::Millis;
@@ -56,8 +56,8 @@ impl Ports for Host {
     }
 
     async fn forward(&self, request: Forward) -> Result<Answer, OriginFault> {
-        let mut head = format!("{}\n{}", request.method, request.target);
-        push_headers(&mut head, request.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())));
+        let first = format!("{}\n{}", request.method, request.target);
+        let head = head::write(first, request.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())));
         #[allow(clippy::cast_precision_loss)]
         let timeout = request.timeout.0 as f64;
         let sent = self.0.forward(&head, &request.body, timeout, KEEP);
@@ -67,11 +67,9 @@ impl Ports for Host {
             return Err(if head == "timeout" { OriginFault::Timeout } else { OriginFault::Unreachable });
         }
         let body = self.0.body();
-        let mut lines = head.split('\n');
-        let mut response = Response::new(lines.next().and_then(|s| s.parse().ok()).ok_or(OriginFault::Unreachable)?);
-        while let Some(name) = lines.next() {
-            response.header(name.to_owned(), lines.next().unwrap_or_default());
-        }
+        let ([status], headers) = head::read(&head);
+        let mut response = Response::new(status.parse().map_err(|_| OriginFault::Unreachable)?);
+        headers.for_each(|(name, value)| response.header(name.to_owned(), value));
         // A 204 or an answer to HEAD has neither a body nor a stream.
         let streamed = body.is_none() && self.0.is_streaming();
         response.body = body.unwrap_or_default();
@@ -100,17 +98,9 @@ impl Ports for Host {
 
 /// Hands the answer to JavaScript.
 pub(super) fn respond(exchange: &Exchange, answer: &Answer) {
-    let mut head = answer.response.status.to_string();
-    push_headers(&mut head, answer.response.headers.iter().map(|(n, v)| (n.as_ref(), v.as_str())));
+    let headers = answer.response.headers.iter().map(|(n, v)| (n.as_ref(), v.as_str()));
+    let head = head::write(answer.response.status.to_string(), headers);
     exchange.respond(&head, &answer.response.body, answer.streamed);
-}
-
-fn push_headers<'a>(head: &mut String, headers: impl Iterator<Item = (&'a str, &'a str)>) {
-    for (name, value) in headers {
-        for part in ["\n", name, "\n", value] {
-            head.push_str(part);
-        }
-    }
 }
 
 /// Says where a panic happened; its message could hold a value of the request.

@@ -1,5 +1,6 @@
 //! The gate on Cloudflare Workers: the ports over JavaScript. The one place that knows it.
 
+mod head;
 mod host;
 mod operation;
 mod transport;
@@ -42,7 +43,8 @@ pub fn start(env: &Function) -> Result<u32, JsError> {
             return Err(JsError::new(&format!("{name} is not set")));
         }
     }
-    let document = Document::read(GATE_JSON).map_err(|faults| {
+    let given = variable("SLUICE_GATE_JSON");
+    let document = Document::read(if given.is_empty() { GATE_JSON } else { &given }).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         JsError::new(&first)
     })?;
@@ -82,14 +84,14 @@ pub async fn handle(exchange: Exchange, head: String, body: Option<Vec<u8>>) {
     host::respond(&exchange, &answer);
 }
 
-/// The request out of its head: method, path, query, then a line for each header's name and one for its value.
+/// The request out of its head: method, path and query are its first lines.
 fn request(head: &str, body: Option<Vec<u8>>) -> Request {
-    let mut lines = head.split('\n');
-    let mut next = || lines.next().unwrap_or_default().to_owned();
-    let (method, path, query) = (next(), next(), next());
-    let mut headers = Vec::new();
-    while let Some(name) = lines.next() {
-        headers.push((name.to_owned(), lines.next().unwrap_or_default().to_owned()));
+    let ([method, path, query], headers) = head::read(head);
+    Request {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        body: body.map_or(Body::TooLarge, Body::Whole),
     }
-    Request { method, path, query, headers, body: body.map_or(Body::TooLarge, Body::Whole) }
 }

@@ -2,7 +2,7 @@
 
 import wasm from './sluice_bg.wasm';
 import { initSync, start, handle, __wbg_reset_state } from './sluice.js';
-import { configure, Exchange, gather, instance } from './host.js';
+import { configure, Exchange, gather, instance, written } from './host.js';
 import { attach, bodies } from './operation.js';
 
 let started = false;
@@ -51,9 +51,8 @@ function head(request) {
   const target = start < 0 ? '/' : url.slice(start);
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
-  let text = `${request.method}\n${path}\n${mark < 0 ? '' : target.slice(mark + 1)}`;
-  for (const [name, value] of request.headers) text += `\n${name}\n${value}`;
-  return text;
+  const query = mark < 0 ? '' : target.slice(mark + 1);
+  return `${request.method}\n${path}\n${query}${written(request.headers)}`;
 }
 
 /** The whole body, or undefined when it is larger than `cap` bytes. */

@@ -148,7 +148,8 @@ fn snapshot(text: &str, at: Millis) -> Result<Option<Snapshot>, ReplyFault> {
         "" => None,
         stock => Some(number(stock)?),
     };
-    Ok(Some(Snapshot { at, starts_at, ends_at, paused, stock }))
+    let price = number(next()?)?;
+    Ok(Some(Snapshot { at, starts_at, ends_at, paused, stock, price }))
 }
 
 fn levels(reply: Reader) -> Result<Vec<Level>, ReplyFault> {
@@ -179,11 +180,12 @@ mod tests {
     #[test]
     fn a_sale_is_read_as_the_script_packs_it() {
         let sale = |text| snapshot(text, Millis(7));
-        let want = Snapshot { at: Millis(7), starts_at: Millis(1), ends_at: Millis(2), paused: true, stock: Some(0) };
-        assert_eq!(sale("1,2,1,0"), Ok(Some(want)));
-        assert_eq!(sale("1,2,0,"), Ok(Some(Snapshot { paused: false, stock: None, ..want })));
+        let (starts_at, ends_at) = (Millis(1), Millis(2));
+        let want = Snapshot { at: Millis(7), starts_at, ends_at, paused: true, stock: Some(0), price: 9 };
+        assert_eq!(sale("1,2,1,0,9"), Ok(Some(want)));
+        assert_eq!(sale("1,2,0,,9"), Ok(Some(Snapshot { paused: false, stock: None, ..want })));
         assert_eq!((sale(""), sale("-")), (Ok(None), Ok(None)));
-        for bad in ["1", "1,2,0", "a,2,0,1", "1,2,0,-1"] {
+        for bad in ["1", "1,2,0", "1,2,0,1", "a,2,0,1,9", "1,2,0,-1,9", "1,2,0,1,x"] {
             assert_eq!(sale(bad), Err(ReplyFault), "{bad}");
         }
     }

@@ -95,8 +95,14 @@ impl Sales {
 mod tests {
     use super::*;
 
-    const OPEN: Snapshot =
-        Snapshot { at: Millis(100), starts_at: Millis(50), ends_at: Millis(1_000), paused: false, stock: Some(3) };
+    const OPEN: Snapshot = Snapshot {
+        at: Millis(100),
+        starts_at: Millis(50),
+        ends_at: Millis(1_000),
+        paused: false,
+        stock: Some(3),
+        price: 9,
+    };
 
     fn sku() -> Sku {
         Sku::parse("demo").unwrap()

@@ -109,7 +109,7 @@ impl World<'_> {
                 };
                 let () = pipe.query(self.redis).unwrap();
                 let stock = stock.map(u64::from);
-                self.sale = Some(Snapshot { at: Millis(0), starts_at, ends_at, paused: *paused, stock });
+                self.sale = Some(Snapshot { at: Millis(0), starts_at, ends_at, paused: *paused, stock, price: 0 });
             }
             Step::NoSale => {
                 let () = redis::cmd("DEL").arg(&self.keys[1]).arg(&self.keys[2]).query(self.redis).unwrap();

@@ -90,7 +90,7 @@ fn a_header_that_a_client_can_send_puts_nobody_on_a_list() {
 #[test]
 fn a_token_for_the_exempt_still_holds_from_the_start_of_the_sale() {
     let starts_at = 1_800_000_100_000_u64;
-    let sale = format!("[0,1800000000100,\"{starts_at},1800003600000,0,5\",\"\"]");
+    let sale = format!("[0,1800000000100,\"{starts_at},1800003600000,0,5,9\",\"\"]");
     let stage = Stage::default().redis(&sale);
     let toml = listed("allow_users = \"42\"");
     let response = stage.play_with(&toml, request("POST", "/v1/sales/demo/token"));

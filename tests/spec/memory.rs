@@ -19,7 +19,7 @@ fn outcome_known(response: &sluice::api::response::Response) -> Option<bool> {
 
 /// Redis says that the sale of an hour is in this state.
 fn shut(paused: u8, stock: &str) -> String {
-    format!("[8,1800000000000,\"1799999000000,1800003600000,{paused},{stock}\"]")
+    format!("[8,1800000000000,\"1799999000000,1800003600000,{paused},{stock},9\"]")
 }
 
 #[test]
@@ -34,13 +34,13 @@ fn a_sold_out_sale_is_asked_for_once_an_isolate_and_second() {
     }
     assert_eq!(stage.commands().len(), 1);
     stage.later(1_000);
-    let stage = stage.redis("[0,1800000001000,\"1799999000000,1800003600000,0,5\",\"\",0,0]").origin(202, DONE, "{}");
+    let stage = stage.redis("[0,1800000001000,\"1799999000000,1800003600000,0,5,9\",\"\",0,0]").origin(202, DONE, "{}");
     assert_eq!(stage.play(order_of("2")).status, 202, "a restock is seen within a second");
 }
 
 #[test]
 fn one_caller_brings_the_snapshot_and_the_others_do_not_touch_the_sales_keys() {
-    let open = "[0,1800000000000,\"1799999000000,1800003600000,0,5\",\"\",0,0]";
+    let open = "[0,1800000000000,\"1799999000000,1800003600000,0,5,9\",\"\",0,0]";
     let stage = Stage::default().redis(open).origin(202, DONE, "{}").redis(ADMITTED).origin(202, DONE, "{}");
     stage.play(order_of("1"));
     stage.play(order_of("2"));
@@ -52,7 +52,7 @@ fn a_paused_and_a_coming_sale_are_refused_with_the_time_to_come_back() {
     let stage = Stage::default().redis(&shut(1, "5"));
     let paused = stage.play(order());
     assert_eq!((paused.status, code(&paused).as_str(), paused.get("retry-after")), (503, "sale_paused", Some("2")));
-    let stage = Stage::default().redis("[8,1800000000000,\"1800000030500,1800003600000,0,5\"]");
+    let stage = Stage::default().redis("[8,1800000000000,\"1800000030500,1800003600000,0,5,9\"]");
     let coming = stage.play(order());
     assert_eq!((code(&coming).as_str(), coming.get("retry-after")), ("sale_not_started", Some("31")));
 }
@@ -132,7 +132,7 @@ fn an_expired_token_still_finds_its_operations_outcome() {
 #[test]
 fn the_origins_mark_sheds_what_comes_after_it() {
     let sold_out = &[("sluice-outcome", "passing"), ("sluice-completed", "1"), ("sluice-sold-out", "1800000000001")];
-    let open = "[0,1800000000000,\"1799999000000,1800003600000,0,1\",\"\",0,0]";
+    let open = "[0,1800000000000,\"1799999000000,1800003600000,0,1,9\",\"\",0,0]";
     let stage = Stage::default().redis(open).origin(409, sold_out, "{}");
     assert_eq!(stage.play(order_of("1")).status, 409);
     let shed = stage.play(order_of("2"));
@@ -184,7 +184,7 @@ fn a_call_is_bounded_by_redis_own_time_once_that_is_known() {
 
 #[test]
 fn a_token_fetched_long_before_the_start_holds_until_ten_minutes_after_it() {
-    let coming = "[0,1800000000000,\"1800003600000,1800007200000,0,5\",\"\",0,0]";
+    let coming = "[0,1800000000000,\"1800003600000,1800007200000,0,5,9\",\"\",0,0]";
     let stage = Stage::default().redis(coming);
     let response = stage.play(request("POST", "/v1/sales/demo/token"));
     let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();

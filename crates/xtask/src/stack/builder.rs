@@ -4,7 +4,8 @@ use super::layout::Layout;
 use super::port::Port;
 use super::{Part, Secrets, Stack, built, start};
 use crate::build::Variant;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use sluice::config::{self, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
@@ -181,6 +182,16 @@ impl Builder {
     pub fn kv(mut self, address: &str) -> Self {
         self.kv = Some(address.to_owned());
         self
+    }
+
+    /// The gate's configuration, written as gate.toml is, in place of the one that is built in.
+    ///
+    /// # Errors
+    /// Every fault in it.
+    pub fn gate_toml(self, text: &str) -> Result<Self> {
+        let all = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let json = config::Gate::to_json(text).map_err(|faults| anyhow!(all(faults)))?;
+        Ok(self.binding("SLUICE_GATE_JSON", &json))
     }
 
     /// One more argument for `sluice-origin serve`.
