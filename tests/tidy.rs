@@ -48,13 +48,14 @@ fn assert_none(what: &str, faults: &[String]) {
 
 #[test]
 fn every_rust_file_says_what_it_is_about() {
-    let bare = files(&["src", "crates", "tests"], &[".rs"]).into_iter().filter(|(_, text)| !text.starts_with("//!"));
+    let bare =
+        files(&["src", "crates", "tests", "fuzz"], &[".rs"]).into_iter().filter(|(_, text)| !text.starts_with("//!"));
     assert_none("these files do not begin with `//!`", &bare.map(|(path, _)| path).collect::<Vec<_>>());
 }
 
 #[test]
 fn no_file_is_longer_than_one_story() {
-    let sources = files(&["src", "crates", "tests", "lua", "web"], &[".rs", ".lua", ".js", ".ts"]);
+    let sources = files(&["src", "crates", "tests", "fuzz", "lua", "web"], &[".rs", ".lua", ".js", ".ts"]);
     let long = sources.iter().map(|(path, text)| (path, text.lines().count())).filter(|(_, n)| *n > LONGEST_FILE);
     assert_none("too long", &long.map(|(path, n)| format!("{path}: {n} lines")).collect::<Vec<_>>());
 }
@@ -62,7 +63,7 @@ fn no_file_is_longer_than_one_story() {
 #[test]
 fn no_module_is_a_drawer_for_everything() {
     let drawers = ["utils", "util", "common", "helpers", "helper", "manager", "misc"];
-    let named = files(&["src", "crates", "tests"], &[".rs"]).into_iter().map(|(path, _)| path).filter(|path| {
+    let named = files(&["src", "crates", "tests", "fuzz"], &[".rs"]).into_iter().map(|(path, _)| path).filter(|path| {
         Path::new(path)
             .components()
             .any(|part| drawers.contains(&part.as_os_str().to_string_lossy().trim_end_matches(".rs")))

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{checks, conformance, console, deploy, dev, gate, rush, user};
+use crate::{checks, conformance, console, deploy, dev, fuzz, gate, rush, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -50,6 +50,8 @@ enum Command {
     /// Check a gate.toml, or put it in force while the gate runs.
     #[command(subcommand)]
     Gate(gate::Task),
+    /// Fuzz what reads foreign input: requests, tokens, JWTs, replies, gate.toml. Stops at the first find.
+    Fuzz(fuzz::Options),
     /// Print the JWT of a user, signed with the secret of `cargo xtask dev`.
     User {
         /// The user's id.
@@ -100,6 +102,7 @@ fn run(command: &Command) -> Result<ExitCode> {
             return Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Gate(ref task) => gate::run(task)?,
+        Command::Fuzz(ref options) => fuzz::run(options)?,
         Command::User { ref id, ttl } => {
             console::result(&user::jwt(&dev::secrets()?.user_jwt, id, ttl)?);
         }

@@ -10,6 +10,7 @@ pub mod console;
 pub mod deploy;
 pub mod dev;
 pub mod edge;
+pub mod fuzz;
 pub mod gate;
 pub mod paths;
 pub mod rush;

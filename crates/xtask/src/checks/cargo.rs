@@ -6,7 +6,8 @@ use crate::{command, tools};
 use anyhow::Result;
 
 pub(super) fn fmt() -> Result<()> {
-    cargo(&["fmt", "--all", "--check"])
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"])
 }
 
 pub(super) fn clippy() -> Result<()> {

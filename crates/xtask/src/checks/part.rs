@@ -2,7 +2,7 @@
 
 use super::{cargo, deny, tree};
 use crate::build::{self, Variant};
-use crate::{conformance, console, deploy, dev, rush, tools};
+use crate::{conformance, console, deploy, dev, fuzz, rush, tools};
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 
@@ -19,6 +19,8 @@ pub enum Part {
     Clippy,
     /// Tests without services: unit tests, tests/spec, tidy, documentation.
     Spec,
+    /// Every fuzz target for some seconds; `cargo xtask fuzz` takes longer.
+    Fuzz,
     /// Both variants of the edge, and the size budget.
     Wasm,
     /// The bridge against a real redis-server.
@@ -39,12 +41,13 @@ pub enum Part {
 
 impl Part {
     /// All of them, quick ones first.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Fmt,
         Self::Tree,
         Self::Deny,
         Self::Clippy,
         Self::Spec,
+        Self::Fuzz,
         Self::Wasm,
         Self::Bridge,
         Self::Conformance,
@@ -64,6 +67,7 @@ impl Part {
             Self::Deny => "deny",
             Self::Clippy => "clippy",
             Self::Spec => "spec",
+            Self::Fuzz => "fuzz",
             Self::Wasm => "wasm",
             Self::Bridge => "bridge",
             Self::Conformance => "conformance",
@@ -84,6 +88,7 @@ impl Part {
             Self::Deny => "licences and banned crates",
             Self::Clippy => "lints, native and wasm",
             Self::Spec => "tests without services",
+            Self::Fuzz => "each fuzz target for a short while",
             Self::Wasm => "both variants of the edge, and their size",
             Self::Bridge => "the bridge and a real Redis",
             Self::Conformance => "npm's clients for Upstash and the bridge",
@@ -106,6 +111,7 @@ impl Part {
             Self::Deny => deny::check(),
             Self::Clippy => cargo::clippy(),
             Self::Spec => cargo::spec(),
+            Self::Fuzz => fuzz::run(&fuzz::Options { targets: Vec::new(), seconds: 8, replay: None }),
             Self::Wasm => wasm(),
             Self::Bridge => cargo::with_redis(&["bridge"]),
             Self::Conformance => clients(),
