@@ -171,6 +171,11 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_in_the_whole_document_is_told_of_its_first_line() {
+        assert_eq!(faults("").iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 1]);
+    }
+
+    #[test]
     fn a_syntax_error_names_its_line() {
         assert_eq!(faults("prefix = \"sl1\"\npartitions = = 2\n")[0].0, 2);
     }

@@ -86,8 +86,13 @@ pub(super) struct Section<'d> {
 impl<'d> Section<'d> {
     /// The whole document; a fault when it is no table.
     pub(super) fn root(faults: &'d Faults, node: &'d Node) -> Self {
-        let root =
-            Self { faults, name: "the document", table: Some(node), at: Place::default(), read: RefCell::default() };
+        let root = Self {
+            faults,
+            name: "the document",
+            table: Some(node),
+            at: Place::line(node.line),
+            read: RefCell::default(),
+        };
         if !matches!(node.value, Value::Table(_)) {
             root.fault("the document must be a table");
         }

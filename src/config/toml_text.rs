@@ -16,7 +16,7 @@ pub(super) fn tree(text: &str) -> Result<Node, Vec<Fault>> {
     for error in &errors {
         faults.note(&Place::line(line(text, error.span().unwrap_or_default())), error.message());
     }
-    let root = Node { value: table(text, document.get_ref()), line: 0 };
+    let root = Node { value: table(text, document.get_ref()), line: 1 };
     faults.into_result(errors.is_empty().then_some(root))
 }
 
