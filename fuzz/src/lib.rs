@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use sluice::api::response::Response;
 use sluice::config;
+use sluice::gate::edition::Document;
+use sluice::gate::live::Deployment;
 use sluice::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Ports, Request};
-use sluice::gate::{Deployment, Document, Gate, Secrets};
+use sluice::gate::{Gate, Secrets};
 use sluice::model::Millis;
 use sluice_upstash::{HttpReply, Transport, TransportFault};
 
