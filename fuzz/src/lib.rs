@@ -105,7 +105,10 @@ impl Stage {
     pub fn play(&self, request: Request) -> Response {
         let document = DOCUMENT.with(Clone::clone);
         let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
-        let gate = Rc::new(Gate::new(document, Deployment::default(), secrets, self.clone()).unwrap_or_else(|_| panic!("sound secrets")));
+        let gate = Rc::new(
+            Gate::new(document, Deployment::default(), secrets, self.clone())
+                .unwrap_or_else(|_| panic!("sound secrets")),
+        );
         let answer = pollster::block_on(gate.handle(request, self.clone()));
         let work = std::mem::take(&mut *self.0.work.borrow_mut());
         work.into_iter().for_each(pollster::block_on);
