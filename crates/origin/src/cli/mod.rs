@@ -31,7 +31,7 @@ enum Command {
     Serve(serve::Serve),
     /// Brings the database's schema up to date. `serve` and `sale` do so too.
     Migrate {
-        /// SQL: `sqlite://path?mode=rwc`.
+        /// SQL: `sqlite://path?mode=rwc`, `postgres://…` or `mysql://…`.
         #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
         database: String,
     },
@@ -45,7 +45,7 @@ struct Stores {
     /// Redis: `redis://[:password@]host:port[/db]`.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     redis: String,
-    /// SQL: `sqlite://path?mode=rwc`.
+    /// SQL: `sqlite://path?mode=rwc`, `postgres://…` or `mysql://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     database: String,
     /// Over how many partitions sales are spread; as the edge has it.

@@ -1,12 +1,12 @@
 //! Entries that fail alone: how often they did, and what becomes of them.
 
-use sea_orm::{ActiveValue::Set, ColumnTrait as _, DbErr, EntityTrait as _, QueryFilter as _, TransactionTrait as _};
+use sea_orm::{ActiveValue::Set, ColumnTrait as _, DbErr, EntityTrait as _, QueryFilter as _};
 use sluice::model::{Millis, Partition};
 
 use super::entity::{dead_letter, order, settle_attempt};
 use super::fault::SettleFault;
 use super::settle::give_back;
-use super::{Sql, int, or_nothing, outbox, partitions};
+use super::{Sql, WORK, int, or_nothing, outbox, partitions};
 use crate::domain::order::{Placed, status};
 
 /// An entry that is given up.
@@ -30,22 +30,25 @@ impl Sql {
         error: &str,
         now: Millis,
     ) -> Result<i32, DbErr> {
-        let id = (i32::from(partition.0), entry.to_owned());
-        let before = settle_attempt::Entity::find_by_id(id.clone()).one(&self.reader).await?;
-        let attempts = before.map_or(0, |row| row.attempts).saturating_add(1);
-        let tx = self.writer.begin().await?;
-        // Deleted and written anew, so that no dialect's upsert is needed.
-        settle_attempt::Entity::delete_by_id(id.clone()).exec(&tx).await?;
-        let row = settle_attempt::ActiveModel {
-            partition: Set(id.0),
-            entry_id: Set(id.1),
-            attempts: Set(attempts),
-            error: Set(short(error)),
-            updated_at: Set(int(now.0)),
-        };
-        settle_attempt::Entity::insert_many([row]).exec_without_returning(&tx).await?;
-        tx.commit().await?;
-        Ok(attempts)
+        self.within(WORK, async {
+            let id = (i32::from(partition.0), entry.to_owned());
+            let before = settle_attempt::Entity::find_by_id(id.clone()).one(&self.reader()).await?;
+            let attempts = before.map_or(0, |row| row.attempts).saturating_add(1);
+            let tx = self.begin().await?;
+            // Deleted and written anew, so that no dialect's upsert is needed.
+            settle_attempt::Entity::delete_by_id(id.clone()).exec(&tx).await?;
+            let row = settle_attempt::ActiveModel {
+                partition: Set(id.0),
+                entry_id: Set(id.1),
+                attempts: Set(attempts),
+                error: Set(short(error)),
+                updated_at: Set(int(now.0)),
+            };
+            settle_attempt::Entity::insert_many([row]).exec_without_returning(&tx).await?;
+            tx.commit().await?;
+            Ok(attempts)
+        })
+        .await
     }
 
     /// Gives an entry up: the dead letter and the restore in one transaction, unless it was settled after all.
@@ -57,32 +60,36 @@ impl Sql {
         dead: &Dead<'_>,
         now: Millis,
     ) -> Result<bool, SettleFault> {
-        let tx = self.writer.begin().await?;
-        partitions::lock(&tx, partition, epoch, 0).await?;
-        let request = dead.placed.map_or_else(|| format!("entry:{}:{}", partition.0, dead.entry), |p| p.op_id.clone());
-        let settled = order::Entity::find().filter(order::Column::RequestId.eq(request.as_str())).one(&tx).await?;
-        if settled.is_none() {
-            let row = dead_letter::ActiveModel {
-                request_id: Set(request),
-                partition: Set(partition.0.into()),
-                entry_id: Set(dead.entry.to_owned()),
-                order_id: Set(dead.placed.map(|placed| placed.order.to_string())),
-                payload: Set(dead.payload.clone()),
-                error: Set(short(dead.error)),
-                attempts: Set(dead.attempts),
-                created_at: Set(int(now.0)),
-            };
-            let insert =
-                dead_letter::Entity::insert_many([row]).on_conflict(or_nothing(dead_letter::Column::RequestId));
-            insert.exec_without_returning(&tx).await?;
-            if let Some(placed) = dead.placed {
-                outbox::add(&tx, &[give_back(placed, status::FAILED.to_owned())], now).await?;
+        self.within(WORK, async {
+            let tx = self.begin().await?;
+            partitions::lock(&tx, partition, epoch, 0).await?;
+            let request =
+                dead.placed.map_or_else(|| format!("entry:{}:{}", partition.0, dead.entry), |p| p.op_id.clone());
+            let settled = order::Entity::find().filter(order::Column::RequestId.eq(request.as_str())).one(&tx).await?;
+            if settled.is_none() {
+                let row = dead_letter::ActiveModel {
+                    request_id: Set(request),
+                    partition: Set(partition.0.into()),
+                    entry_id: Set(dead.entry.to_owned()),
+                    order_id: Set(dead.placed.map(|placed| placed.order.to_string())),
+                    payload: Set(dead.payload.clone()),
+                    error: Set(short(dead.error)),
+                    attempts: Set(dead.attempts),
+                    created_at: Set(int(now.0)),
+                };
+                let insert =
+                    dead_letter::Entity::insert_many([row]).on_conflict(or_nothing(dead_letter::Column::RequestId));
+                insert.exec_without_returning(&tx).await?;
+                if let Some(placed) = dead.placed {
+                    outbox::add(&tx, &[give_back(placed, status::FAILED.to_owned())], now).await?;
+                }
             }
-        }
-        let id = (i32::from(partition.0), dead.entry.to_owned());
-        settle_attempt::Entity::delete_by_id(id).exec(&tx).await?;
-        tx.commit().await?;
-        Ok(settled.is_none())
+            let id = (i32::from(partition.0), dead.entry.to_owned());
+            settle_attempt::Entity::delete_by_id(id).exec(&tx).await?;
+            tx.commit().await?;
+            Ok(settled.is_none())
+        })
+        .await
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whose fault a failed statement is: the database's (try again, for as long as it takes), or the data's.
 
+use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::{DbErr, RuntimeErr, SqlxError};
 
 /// Why a transaction of the settle loop did not commit.
@@ -27,7 +28,10 @@ impl From<DbErr> for SettleFault {
 fn is_data(error: &DbErr) -> bool {
     match error {
         DbErr::Exec(RuntimeErr::SqlxError(error)) | DbErr::Query(RuntimeErr::SqlxError(error)) => match &**error {
-            SqlxError::Database(error) => error.code().is_some_and(|code| is_data_code(&code)),
+            SqlxError::Database(error) => {
+                let number = error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
+                error.code().is_some_and(|code| is_data_code(&code)) || number.is_some_and(is_data_number)
+            }
             SqlxError::Encode(_) | SqlxError::ColumnDecode { .. } | SqlxError::Decode(_) => true,
             _ => false,
         },
@@ -46,6 +50,12 @@ fn is_data_code(code: &str) -> bool {
     code.len() < 5 && code.parse::<u32>().is_ok_and(|code| SQLITE.contains(&(code & 0xff)))
 }
 
+/// What MySQL and MariaDB file under the SQLSTATE for everything else (HY000): a value that the column cannot take, and
+/// a CHECK that fails. Their lock time-outs, read-only modes and full disks are there as well.
+fn is_data_number(number: u16) -> bool {
+    [1366, 3819].contains(&number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,9 +65,16 @@ mod tests {
         for data in ["22001", "23505", "19", "2067", "1811", "275", "20"] {
             assert!(is_data_code(data), "{data}");
         }
-        for outage in ["5", "517", "6", "13", "10", "40001", "40P01", "57P01", "08006", "HY000", "53300", ""] {
+        // SQLite: busy, locked, full, I/O. Then serialization, deadlock, shutdown, connection lost, too many connections,
+        // read-only, statement and lock time-outs, no such table.
+        let outages = ["5", "517", "6", "13", "10", "40001", "40P01", "57P01", "08006", "08004", "53300", "25006"];
+        for outage in outages.into_iter().chain(["57014", "55P03", "42P01", "42S02", "HY000", "70100", ""]) {
             assert!(!is_data_code(outage), "{outage}");
         }
+        // MySQL: lock wait time-out, deadlock, read-only, disk full, too many connections.
+        assert!(
+            is_data_number(3819) && [1205, 1213, 1290, 1021, 1040].into_iter().all(|number| !is_data_number(number))
+        );
     }
 
     #[test]

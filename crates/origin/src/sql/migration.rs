@@ -1,6 +1,6 @@
 //! The schema, step by step. A step that was released is never edited: a later one changes what it made.
 
-use sea_orm::DbBackend;
+use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer, big_integer_null, integer, string_len, string_len_null, text};
 
@@ -27,22 +27,34 @@ impl MigrationTrait for Foundation {
     // Every table is made only if it is missing: two processes may start on an empty database at once.
     #[allow(elided_lifetimes_in_paths)] // as the trait has it
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for table in tables() {
-            manager.create_table(bytewise(table, manager.get_database_backend())).await?;
+        let collation = bytewise(manager).await?;
+        for mut table in tables() {
+            if let Some(collation) = collation {
+                table.character_set("utf8mb4").collate(collation);
+            }
+            manager.create_table(table).await?;
         }
-        for index in indexes() {
-            manager.create_index(index).await?;
+        for (table, name, index) in indexes() {
+            // MySQL knows no `IF NOT EXISTS` for an index.
+            if !manager.has_index(table, name).await? {
+                manager.create_index(index).await?;
+            }
         }
         Ok(())
     }
 }
 
-/// SKUs, users and ids that differ in case only are different; MariaDB's default collation would take them as equal.
-fn bytewise(mut table: TableCreateStatement, backend: DbBackend) -> TableCreateStatement {
-    if backend == DbBackend::MySql {
-        table.character_set("utf8mb4").collate("utf8mb4_bin");
+/// The collation by which SKUs, users and ids that differ in case, or in blanks at the end, are different. The other
+/// databases compare so by themselves; MySQL and MariaDB do not, and call it by different names.
+#[allow(elided_lifetimes_in_paths)] // as the trait has it
+async fn bytewise(manager: &SchemaManager<'_>) -> Result<Option<&'static str>, DbErr> {
+    if manager.get_database_backend() != DbBackend::MySql {
+        return Ok(None);
     }
-    table
+    let version = Statement::from_string(DbBackend::MySql, "SELECT VERSION()");
+    let row = manager.get_connection().query_one_raw(version).await?;
+    let version: String = row.map_or_else(|| Ok(String::new()), |row| row.try_get_by_index(0))?;
+    Ok(Some(if version.contains("MariaDB") { "utf8mb4_nopad_bin" } else { "utf8mb4_0900_bin" }))
 }
 
 fn table(name: &'static str) -> TableCreateStatement {
@@ -129,13 +141,14 @@ fn tables() -> Vec<TableCreateStatement> {
     ]
 }
 
-fn indexes() -> Vec<IndexCreateStatement> {
+/// With their tables and names.
+fn indexes() -> Vec<(&'static str, &'static str, IndexCreateStatement)> {
     let index = |name: &'static str, table: &'static str, columns: &[&'static str]| {
-        let mut index = Index::create().name(name).table(table).if_not_exists().take();
+        let mut index = Index::create().name(name).table(table).take();
         for column in columns {
             index.col(*column);
         }
-        index
+        (table, name, index)
     };
     vec![
         index("orders_user_sku", "orders", &["user_id", "sku"]),

@@ -1,5 +1,6 @@
-//! SQL by one code path. Nothing here is of one database only, but for how SQLite is opened.
+//! SQL by one code path. What differs between SQLite, PostgreSQL and MariaDB is in `connect` and in the migrations.
 
+mod connect;
 pub(crate) mod dead;
 mod entity;
 pub(crate) mod fault;
@@ -10,53 +11,99 @@ pub(crate) mod partitions;
 pub(crate) mod sales;
 pub(crate) mod settle;
 
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use sea_orm::sea_query::{IntoIden, OnConflict};
-use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
-use sea_orm::{ConnectOptions, Database, DatabaseConnection};
+use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, RuntimeErr, TransactionTrait as _};
 use sea_orm_migration::MigratorTrait as _;
 
+use connect::Pools;
 use migration::Migrator;
 
-/// How long a statement waits for another process's transaction on SQLite.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a question may take, and whatever a client waits for.
+const ANSWER: Duration = Duration::from_secs(4);
+/// How long a transaction may take that no client waits for. Longer than any lock is waited for.
+const WORK: Duration = Duration::from_secs(20);
 
 /// A database. Cheap to clone.
-#[derive(Clone, Debug)]
-pub(crate) struct Sql {
-    /// Transactions that write. SQLite has one writer, so it has one connection.
-    pub(crate) writer: DatabaseConnection,
-    /// Everything that only reads, and is not held up by the writer.
-    pub(crate) reader: DatabaseConnection,
+#[derive(Clone)]
+pub(crate) struct Sql(Arc<Inner>);
+
+struct Inner {
+    url: String,
+    /// With a number that grows when they are replaced.
+    pools: RwLock<(u64, Pools)>,
 }
 
 impl Sql {
     /// Connects, and brings the schema up to date.
     pub(crate) async fn open(url: &str) -> anyhow::Result<Self> {
-        let sql = Self::connect(url).await.context("cannot open the database")?;
+        let pools = connect::pools(url).await.context("cannot open the database")?;
+        let sql = Self(Arc::new(Inner { url: url.to_owned(), pools: RwLock::new((0, pools)) }));
         sql.migrate().await.context("cannot bring the database's schema up to date")?;
         Ok(sql)
     }
 
-    async fn connect(url: &str) -> Result<Self, sea_orm::DbErr> {
-        if !url.starts_with("sqlite:") {
-            let pool = Database::connect(options(url, 16)).await?;
-            return Ok(Self { writer: pool.clone(), reader: pool });
+    /// For what only reads.
+    fn reader(&self) -> DatabaseConnection {
+        self.pools().1.reader
+    }
+
+    /// For what writes.
+    fn writer(&self) -> DatabaseConnection {
+        self.pools().1.writer
+    }
+
+    /// A transaction that writes.
+    async fn begin(&self) -> Result<DatabaseTransaction, DbErr> {
+        self.writer().begin().await
+    }
+
+    fn pools(&self) -> (u64, Pools) {
+        self.0.pools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs `work`, and gives it up when it takes longer than `limit`: a database that hangs is one that is away.
+    /// Whether it was done is then unknown, as it is when a connection breaks; everything here can be done again.
+    async fn within<T, E: From<DbErr>>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let (generation, _) = self.pools();
+        if let Ok(done) = tokio::time::timeout(limit, work).await {
+            return done;
         }
-        let writer = Database::connect(sqlite(url, 1)).await?;
-        // A database in memory belongs to its connection.
-        let reader = if url.contains(":memory:") { writer.clone() } else { Database::connect(sqlite(url, 4)).await? };
-        Ok(Self { writer, reader })
+        self.reconnect(generation).await;
+        Err(DbErr::Conn(RuntimeErr::Internal("no answer in time".to_owned())).into())
+    }
+
+    /// The connections to a server that hangs would wait for it until the system gives them up, a quarter of an hour
+    /// perhaps: new ones take their place. SQLite is in this process, and has one writer.
+    async fn reconnect(&self, generation: u64) {
+        if connect::is_sqlite(&self.0.url) {
+            return;
+        }
+        // Nothing is sent yet, so this takes no time.
+        match connect::pools(&self.0.url).await {
+            Ok(fresh) => {
+                let mut pools = self.0.pools.write().unwrap_or_else(PoisonError::into_inner);
+                if pools.0 == generation {
+                    *pools = (generation.wrapping_add(1), fresh);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the connections to the database cannot be made anew"),
+        }
     }
 
     /// Runs the migrations that are missing. Another process that does so at the same time may win a step: then this
     /// one looks again.
-    async fn migrate(&self) -> Result<(), sea_orm::DbErr> {
+    async fn migrate(&self) -> Result<(), DbErr> {
         let mut tries_left = 5u32;
         loop {
-            match Migrator::up(&self.writer, None).await {
+            match Migrator::up(&self.writer(), None).await {
                 Ok(()) => return Ok(()),
                 Err(error) if tries_left == 0 => return Err(error),
                 Err(_) => tries_left -= 1,
@@ -67,28 +114,15 @@ impl Sql {
 
     /// Whether it answers.
     pub(crate) async fn answers(&self) -> bool {
-        let ping = tokio::time::timeout(Duration::from_secs(2), self.reader.ping()).await;
-        matches!(ping, Ok(Ok(())))
+        self.within(Duration::from_secs(2), async { self.reader().ping().await }).await.is_ok()
     }
 }
 
-fn options(url: &str, connections: u32) -> ConnectOptions {
-    let mut options = ConnectOptions::new(url);
-    options.max_connections(connections).acquire_timeout(Duration::from_secs(1)).sqlx_logging(false);
-    options
-}
-
-fn sqlite(url: &str, connections: u32) -> ConnectOptions {
-    let mut options = options(url, connections);
-    options.acquire_timeout(BUSY_TIMEOUT * 2);
-    options.map_sqlx_sqlite_opts(|sqlite| {
-        sqlite
-            .journal_mode(SqliteJournalMode::Wal)
-            // An entry is acknowledged in Redis once its transaction has committed, so a commit must survive a power cut.
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(BUSY_TIMEOUT)
-    });
-    options
+impl std::fmt::Debug for Sql {
+    /// Without the URL, which holds a password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sql")
+    }
 }
 
 /// Insert, and do nothing where any unique index has the row already. `key` is the primary key, which MariaDB needs.

@@ -4,8 +4,8 @@ use sea_orm::{ColumnTrait as _, DbErr, EntityTrait as _, QueryFilter as _, Query
 use serde::Serialize;
 use sluice::model::{OrderId, Sku, User};
 
-use super::Sql;
 use super::entity::order::{Column, Entity, Model};
+use super::{ANSWER, Sql};
 
 /// The most orders that one answer lists.
 const LISTED: u64 = 100;
@@ -39,19 +39,26 @@ impl From<Model> for View {
 impl Sql {
     /// An order of this user.
     pub(crate) async fn order(&self, id: &OrderId, user: &User) -> Result<Option<View>, DbErr> {
-        let found = Entity::find_by_id(id.as_str()).filter(Column::UserId.eq(user.as_str())).one(&self.reader).await?;
-        Ok(found.map(View::from))
+        self.within(ANSWER, async {
+            let found =
+                Entity::find_by_id(id.as_str()).filter(Column::UserId.eq(user.as_str())).one(&self.reader()).await?;
+            Ok(found.map(View::from))
+        })
+        .await
     }
 
     /// This user's orders of one sale, the newest first.
     pub(crate) async fn orders_of(&self, sku: &Sku, user: &User) -> Result<Vec<View>, DbErr> {
-        let rows = Entity::find()
-            .filter(Column::UserId.eq(user.as_str()))
-            .filter(Column::Sku.eq(sku.as_str()))
-            .order_by_desc(Column::CreatedAt)
-            .limit(LISTED)
-            .all(&self.reader)
-            .await?;
-        Ok(rows.into_iter().map(View::from).collect())
+        self.within(ANSWER, async {
+            let rows = Entity::find()
+                .filter(Column::UserId.eq(user.as_str()))
+                .filter(Column::Sku.eq(sku.as_str()))
+                .order_by_desc(Column::CreatedAt)
+                .limit(LISTED)
+                .all(&self.reader())
+                .await?;
+            Ok(rows.into_iter().map(View::from).collect())
+        })
+        .await
     }
 }

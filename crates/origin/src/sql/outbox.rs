@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sluice::model::Millis;
 
 use super::entity::outbox::{ActiveModel, Column, Entity};
-use super::{Sql, int, or_nothing};
+use super::{Sql, WORK, int, or_nothing};
 
 /// Something Redis must be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,32 +76,41 @@ pub(super) async fn add(tx: &impl ConnectionTrait, tasks: &[Task], now: Millis) 
 impl Sql {
     /// The oldest tasks that are due.
     pub(crate) async fn open_tasks(&self, now: Millis, most: u64) -> Result<Vec<Open>, DbErr> {
-        let rows = Entity::find()
-            .filter(Column::DoneAt.is_null())
-            .filter(Column::NextAt.lte(int(now.0)))
-            .order_by_asc(Column::Id)
-            .limit(most)
-            .all(&self.reader)
-            .await?;
-        let open = |row: super::entity::outbox::Model| Open {
-            id: row.id,
-            attempts: row.attempts,
-            task: serde_json::from_str(&row.payload).ok(),
-        };
-        Ok(rows.into_iter().map(open).collect())
+        self.within(WORK, async {
+            let rows = Entity::find()
+                .filter(Column::DoneAt.is_null())
+                .filter(Column::NextAt.lte(int(now.0)))
+                .order_by_asc(Column::Id)
+                .limit(most)
+                .all(&self.reader())
+                .await?;
+            let open = |row: super::entity::outbox::Model| Open {
+                id: row.id,
+                attempts: row.attempts,
+                task: serde_json::from_str(&row.payload).ok(),
+            };
+            Ok(rows.into_iter().map(open).collect())
+        })
+        .await
     }
 
     /// A task is done.
     pub(crate) async fn task_done(&self, id: i64, now: Millis) -> Result<(), DbErr> {
-        let update = Entity::update_many().col_expr(Column::DoneAt, Expr::val(Some(int(now.0))));
-        update.filter(Column::Id.eq(id)).exec(&self.writer).await.map(drop)
+        self.within(WORK, async {
+            let update = Entity::update_many().col_expr(Column::DoneAt, Expr::val(Some(int(now.0))));
+            update.filter(Column::Id.eq(id)).exec(&self.writer()).await.map(drop)
+        })
+        .await
     }
 
     /// A task could not be done; it is tried again at `next`.
     pub(crate) async fn task_failed(&self, id: i64, next: Millis) -> Result<(), DbErr> {
-        let update = Entity::update_many()
-            .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
-            .col_expr(Column::NextAt, Expr::val(int(next.0)));
-        update.filter(Column::Id.eq(id)).exec(&self.writer).await.map(drop)
+        self.within(WORK, async {
+            let update = Entity::update_many()
+                .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+                .col_expr(Column::NextAt, Expr::val(int(next.0)));
+            update.filter(Column::Id.eq(id)).exec(&self.writer()).await.map(drop)
+        })
+        .await
     }
 }

@@ -6,21 +6,27 @@ use sluice::model::Partition;
 
 use super::entity::partition::{ActiveModel, Column, Entity};
 use super::fault::SettleFault;
-use super::{Sql, int, or_nothing};
+use super::{ANSWER, Sql, WORK, int, or_nothing};
 
 impl Sql {
     /// Makes the rows of `partitions` that are missing.
     pub(crate) async fn ensure_partitions(&self, partitions: impl Iterator<Item = Partition>) -> Result<(), DbErr> {
-        let rows = partitions.map(|p| ActiveModel { id: Set(p.0.into()), epoch: Set(0), seq: Set(0) });
-        let insert = Entity::insert_many(rows).on_conflict(or_nothing(Column::Id));
-        insert.exec_without_returning(&self.writer).await.map(drop)
+        self.within(WORK, async {
+            let rows = partitions.map(|p| ActiveModel { id: Set(p.0.into()), epoch: Set(0), seq: Set(0) });
+            let insert = Entity::insert_many(rows).on_conflict(or_nothing(Column::Id));
+            insert.exec_without_returning(&self.writer()).await.map(drop)
+        })
+        .await
     }
 
     /// The epoch and the highest settled `seq`.
     pub(crate) async fn partition(&self, partition: Partition) -> Result<(i64, u64), DbErr> {
-        let row = Entity::find_by_id(i32::from(partition.0)).one(&self.reader).await?;
-        let row = row.ok_or_else(|| DbErr::RecordNotFound(format!("partition {}", partition.0)))?;
-        Ok((row.epoch, u64::try_from(row.seq).unwrap_or(0)))
+        self.within(ANSWER, async {
+            let row = Entity::find_by_id(i32::from(partition.0)).one(&self.reader()).await?;
+            let row = row.ok_or_else(|| DbErr::RecordNotFound(format!("partition {}", partition.0)))?;
+            Ok((row.epoch, u64::try_from(row.seq).unwrap_or(0)))
+        })
+        .await
     }
 }
 

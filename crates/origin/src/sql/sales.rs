@@ -4,14 +4,14 @@ use anyhow::{Context as _, bail};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{
     ActiveModelTrait as _, ActiveValue::NotSet, ActiveValue::Set, ColumnTrait as _, ConnectionTrait, DbErr,
-    EntityTrait as _, QueryFilter as _, QueryOrder as _, TransactionTrait as _,
+    EntityTrait as _, QueryFilter as _, QueryOrder as _,
 };
 use sluice::model::{Millis, Partition, Sku};
 use sluice::script::preheat::Terms;
 
 use super::entity::{inventory, inventory_log, sale};
 use super::outbox::{self, Task};
-use super::{Sql, int, or_nothing};
+use super::{ANSWER, Sql, WORK, int, or_nothing};
 use crate::domain::ledger::{self, Kind};
 use crate::domain::sale::{Sale, Status};
 
@@ -30,99 +30,124 @@ pub(crate) struct Listed {
 impl Sql {
     /// Creates a sale, scheduled. `false` when there is one of that SKU already, which stays as it is.
     pub(crate) async fn create_sale(&self, sale: &Sale, p: Partition, stock: u64, now: Millis) -> Result<bool, DbErr> {
-        let tx = self.writer.begin().await?;
-        let terms = &sale.terms;
-        let row = sale::ActiveModel {
-            sku: Set(sale.sku.as_str().to_owned()),
-            title: Set(sale.title.clone()),
-            price: Set(int(terms.price)),
-            currency: Set(sale.currency.clone()),
-            per_user: Set(i32::try_from(terms.per_user).unwrap_or(i32::MAX)),
-            starts_at: Set(int(terms.starts_at.0)),
-            ends_at: Set(int(terms.ends_at.0)),
-            status: Set(Status::Scheduled.as_str().to_owned()),
-            version: Set(int(terms.version)),
-            partition: Set(p.0.into()),
-            created_at: Set(int(now.0)),
-        };
-        let insert = sale::Entity::insert_many([row]).on_conflict(or_nothing(sale::Column::Sku));
-        insert.exec_without_returning(&tx).await?;
-        let stock = int(stock);
-        let inventory =
-            inventory::ActiveModel { sku: Set(sale.sku.as_str().to_owned()), stock: Set(stock), initial: Set(stock) };
-        let taken = inventory::Entity::find_by_id(sale.sku.as_str()).one(&tx).await?.is_some();
-        if taken {
-            return Ok(false);
-        }
-        inventory.insert(&tx).await?;
-        let first = inventory_log::ActiveModel {
-            id: NotSet,
-            log_no: Set(ledger::number(Kind::Initial, now, sale.sku.as_str())),
-            sku: Set(sale.sku.as_str().to_owned()),
-            warehouse: Set(WAREHOUSE.to_owned()),
-            kind: Set(Kind::Initial.as_str().to_owned()),
-            quantity: Set(stock),
-            before_stock: Set(0),
-            after_stock: Set(stock),
-            order_id: Set(None),
-            operator: Set("sluice-origin sale create".to_owned()),
-            remark: Set(String::new()),
-            created_at: Set(int(now.0)),
-        };
-        inventory_log::Entity::insert_many([first]).exec_without_returning(&tx).await?;
-        tx.commit().await?;
-        Ok(true)
+        self.within(ANSWER, async {
+            let tx = self.begin().await?;
+            let terms = &sale.terms;
+            let row = sale::ActiveModel {
+                sku: Set(sale.sku.as_str().to_owned()),
+                title: Set(sale.title.clone()),
+                price: Set(int(terms.price)),
+                currency: Set(sale.currency.clone()),
+                per_user: Set(i32::try_from(terms.per_user).unwrap_or(i32::MAX)),
+                starts_at: Set(int(terms.starts_at.0)),
+                ends_at: Set(int(terms.ends_at.0)),
+                status: Set(Status::Scheduled.as_str().to_owned()),
+                version: Set(int(terms.version)),
+                partition: Set(p.0.into()),
+                created_at: Set(int(now.0)),
+            };
+            let insert = sale::Entity::insert_many([row]).on_conflict(or_nothing(sale::Column::Sku));
+            insert.exec_without_returning(&tx).await?;
+            let stock = int(stock);
+            let inventory = inventory::ActiveModel {
+                sku: Set(sale.sku.as_str().to_owned()),
+                stock: Set(stock),
+                initial: Set(stock),
+            };
+            let taken = inventory::Entity::find_by_id(sale.sku.as_str()).one(&tx).await?.is_some();
+            if taken {
+                return Ok(false);
+            }
+            inventory.insert(&tx).await?;
+            let first = inventory_log::ActiveModel {
+                id: NotSet,
+                log_no: Set(ledger::number(Kind::Initial, now, sale.sku.as_str())),
+                sku: Set(sale.sku.as_str().to_owned()),
+                warehouse: Set(WAREHOUSE.to_owned()),
+                kind: Set(Kind::Initial.as_str().to_owned()),
+                quantity: Set(stock),
+                before_stock: Set(0),
+                after_stock: Set(stock),
+                order_id: Set(None),
+                operator: Set("sluice-origin sale create".to_owned()),
+                remark: Set(String::new()),
+                created_at: Set(int(now.0)),
+            };
+            inventory_log::Entity::insert_many([first]).exec_without_returning(&tx).await?;
+            tx.commit().await?;
+            Ok(true)
+        })
+        .await
     }
 
     /// One sale.
     pub(crate) async fn sale(&self, sku: &Sku) -> anyhow::Result<Option<Listed>> {
-        let found = sale::Entity::find_by_id(sku.as_str()).one(&self.reader).await?;
-        let Some(row) = found else { return Ok(None) };
-        let inventory = inventory::Entity::find_by_id(sku.as_str()).one(&self.reader).await?;
-        listed(row, inventory).map(Some)
+        self.within(ANSWER, async {
+            let found = sale::Entity::find_by_id(sku.as_str()).one(&self.reader()).await?;
+            let Some(row) = found else { return Ok(None) };
+            let inventory = inventory::Entity::find_by_id(sku.as_str()).one(&self.reader()).await?;
+            listed(row, inventory).map(Some)
+        })
+        .await
     }
 
     /// All sales, the newest first.
     pub(crate) async fn sales(&self) -> anyhow::Result<Vec<Listed>> {
-        let rows = sale::Entity::find().order_by_desc(sale::Column::CreatedAt).order_by_asc(sale::Column::Sku);
-        let mut stock: std::collections::HashMap<String, inventory::Model> =
-            inventory::Entity::find().all(&self.reader).await?.into_iter().map(|row| (row.sku.clone(), row)).collect();
-        let rows = rows.all(&self.reader).await?;
-        rows.into_iter()
-            .map(|row| {
-                let stock = stock.remove(&row.sku);
-                listed(row, stock)
-            })
-            .collect()
+        self.within(ANSWER, async {
+            let rows = sale::Entity::find().order_by_desc(sale::Column::CreatedAt).order_by_asc(sale::Column::Sku);
+            let mut stock: std::collections::HashMap<String, inventory::Model> = inventory::Entity::find()
+                .all(&self.reader())
+                .await?
+                .into_iter()
+                .map(|row| (row.sku.clone(), row))
+                .collect();
+            let rows = rows.all(&self.reader()).await?;
+            rows.into_iter()
+                .map(|row| {
+                    let stock = stock.remove(&row.sku);
+                    listed(row, stock)
+                })
+                .collect()
+        })
+        .await
     }
 
     /// Sales that were never in Redis.
     pub(crate) async fn scheduled_sales(&self) -> anyhow::Result<Vec<Listed>> {
-        let status = sale::Column::Status.eq(Status::Scheduled.as_str());
-        let rows = sale::Entity::find().filter(status).all(&self.reader).await?;
-        let mut all = Vec::with_capacity(rows.len());
-        for row in rows {
-            let inventory = inventory::Entity::find_by_id(row.sku.as_str()).one(&self.reader).await?;
-            all.push(listed(row, inventory)?);
-        }
-        Ok(all)
+        self.within(WORK, async {
+            let status = sale::Column::Status.eq(Status::Scheduled.as_str());
+            let rows = sale::Entity::find().filter(status).all(&self.reader()).await?;
+            let mut all = Vec::with_capacity(rows.len());
+            for row in rows {
+                let inventory = inventory::Entity::find_by_id(row.sku.as_str()).one(&self.reader()).await?;
+                all.push(listed(row, inventory)?);
+            }
+            Ok(all)
+        })
+        .await
     }
 
     /// Scheduled -> open, once Redis has it.
     pub(crate) async fn sale_opened(&self, sku: &Sku) -> Result<(), DbErr> {
-        let update = sale::Entity::update_many()
-            .col_expr(sale::Column::Status, Expr::val(Status::Open.as_str()))
-            .filter(sale::Column::Sku.eq(sku.as_str()))
-            .filter(sale::Column::Status.eq(Status::Scheduled.as_str()));
-        update.exec(&self.writer).await.map(drop)
+        self.within(WORK, async {
+            let update = sale::Entity::update_many()
+                .col_expr(sale::Column::Status, Expr::val(Status::Open.as_str()))
+                .filter(sale::Column::Sku.eq(sku.as_str()))
+                .filter(sale::Column::Status.eq(Status::Scheduled.as_str()));
+            update.exec(&self.writer()).await.map(drop)
+        })
+        .await
     }
 
     /// From one status to another, with the task to tell Redis. `false` when it is not in `from`.
     pub(crate) async fn change_status(&self, sku: &Sku, from: Status, to: Status, now: Millis) -> Result<bool, DbErr> {
-        let tx = self.writer.begin().await?;
-        let changed = change_status(&tx, sku.as_str(), from, to, now).await?;
-        tx.commit().await?;
-        Ok(changed)
+        self.within(ANSWER, async {
+            let tx = self.begin().await?;
+            let changed = change_status(&tx, sku.as_str(), from, to, now).await?;
+            tx.commit().await?;
+            Ok(changed)
+        })
+        .await
     }
 }
 

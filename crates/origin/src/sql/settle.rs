@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{
     ActiveValue::NotSet, ActiveValue::Set, ColumnTrait as _, ConnectionTrait, DbErr, EntityTrait as _,
-    QueryFilter as _, QuerySelect as _, TransactionTrait as _,
+    QueryFilter as _, QuerySelect as _,
 };
 use sluice::model::{Millis, Partition};
 
@@ -13,7 +13,7 @@ use super::entity::{dead_letter, inventory, inventory_log, order};
 use super::fault::SettleFault;
 use super::outbox::{self, Task};
 use super::sales::{WAREHOUSE, change_status};
-use super::{Sql, int, or_nothing, partitions};
+use super::{Sql, WORK, int, or_nothing, partitions};
 use crate::domain::ledger::{self, Kind};
 use crate::domain::order::{DUPLICATE_OF, Placed, status};
 use crate::domain::sale::Status;
@@ -28,43 +28,47 @@ impl Sql {
         batch: &[Placed],
         now: Millis,
     ) -> Result<Vec<Fate>, SettleFault> {
-        let tx = self.writer.begin().await?;
-        let seq = batch.iter().map(|placed| placed.seq).max().unwrap_or(0);
-        partitions::lock(&tx, partition, epoch, u64::try_from(seq).unwrap_or(0)).await?;
+        self.within(WORK, async {
+            let tx = self.begin().await?;
+            let seq = batch.iter().map(|placed| placed.seq).max().unwrap_or(0);
+            partitions::lock(&tx, partition, epoch, u64::try_from(seq).unwrap_or(0)).await?;
 
-        let orders = orders_of(&tx, batch).await?;
-        let dead = dead_of(&tx, batch).await?;
-        let plan = plan::plan(batch, &orders, &dead);
-        let fresh: Vec<&Placed> = plan.fresh.iter().filter_map(|at| batch.get(*at)).collect();
-        insert(&tx, &fresh, status::PENDING_PAYMENT, now).await?;
-        let written = written(&tx, &fresh).await?;
-        let (won, lost): (Vec<&Placed>, Vec<&Placed>) =
-            fresh.iter().partition(|placed| written.contains(placed.order.as_str()));
-        // No order of that request and yet no row: only the buyer's slot can be in the way.
-        insert(&tx, &lost, status::FAILED, now).await?;
-        let short = take_stock(&tx, &won, now).await?;
+            let orders = orders_of(&tx, batch).await?;
+            let dead = dead_of(&tx, batch).await?;
+            let plan = plan::plan(batch, &orders, &dead);
+            let fresh: Vec<&Placed> = plan.fresh.iter().filter_map(|at| batch.get(*at)).collect();
+            insert(&tx, &fresh, status::PENDING_PAYMENT, now).await?;
+            let written = written(&tx, &fresh).await?;
+            let (won, lost): (Vec<&Placed>, Vec<&Placed>) =
+                fresh.iter().partition(|placed| written.contains(placed.order.as_str()));
+            // No order of that request and yet no row: only the buyer's slot can be in the way.
+            insert(&tx, &lost, status::FAILED, now).await?;
+            let short = take_stock(&tx, &won, now).await?;
 
-        let mut fates: Vec<Fate> = vec![Fate::Settled; batch.len()];
-        let mut set = |at: usize, fate: Fate| {
-            if let Some(slot) = fates.get_mut(at) {
-                *slot = fate;
+            let mut fates: Vec<Fate> = vec![Fate::Settled; batch.len()];
+            let mut set = |at: usize, fate: Fate| {
+                if let Some(slot) = fates.get_mut(at) {
+                    *slot = fate;
+                }
+            };
+            for (at, fate) in plan.known {
+                set(at, fate);
             }
-        };
-        for (at, fate) in plan.known {
-            set(at, fate);
-        }
-        for at in plan.fresh {
-            let id = batch.get(at).map(|placed| placed.order.as_str()).unwrap_or_default();
-            if short.contains(id) {
-                set(at, Fate::Short);
-            } else if !written.contains(id) {
-                set(at, Fate::SlotTaken);
+            for at in plan.fresh {
+                let id = batch.get(at).map(|placed| placed.order.as_str()).unwrap_or_default();
+                if short.contains(id) {
+                    set(at, Fate::Short);
+                } else if !written.contains(id) {
+                    set(at, Fate::SlotTaken);
+                }
             }
-        }
-        let restores: Vec<Task> = batch.iter().zip(&fates).filter_map(|(placed, fate)| restore(placed, fate)).collect();
-        outbox::add(&tx, &restores, now).await?;
-        tx.commit().await?;
-        Ok(fates)
+            let restores: Vec<Task> =
+                batch.iter().zip(&fates).filter_map(|(placed, fate)| restore(placed, fate)).collect();
+            outbox::add(&tx, &restores, now).await?;
+            tx.commit().await?;
+            Ok(fates)
+        })
+        .await
     }
 }
 

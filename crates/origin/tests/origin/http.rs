@@ -83,7 +83,7 @@ async fn a_bad_body_is_final_and_touches_nothing() {
 async fn an_order_is_queued_then_pending_and_only_its_owners() {
     let shop = Shop::selling(5).await;
     let origin = shop.origin().await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     let id = origin.client.place(&Order::by("42")).await.order_id();
     let path = format!("/v1/orders/{id}");
     let queued = origin.client.get_as("42", &path, None).await.json();
@@ -91,7 +91,7 @@ async fn an_order_is_queued_then_pending_and_only_its_owners() {
     let mine = origin.client.get_as("42", "/v1/sales/demo/orders/mine", Some("demo")).await.json();
     assert_eq!(mine["orders"][0], queued);
     assert_eq!(origin.client.get_as("43", &path, None).await.code(), "order_unknown");
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     shop.settled().await;
 
     let pending = origin.client.get_as("42", &path, None).await.json();

@@ -1,4 +1,5 @@
-//! The origin against a real redis-server and SQLite: each test starts its own, on ports and data of its own.
+//! The origin against a real redis-server and SQL. Each test starts a Redis of its own, and has a database of its own:
+//! an SQLite file, or one on the server that `SLUICE_TEST_SQL` names (`cargo xtask test origin` starts such servers).
 #![allow(unreachable_pub, missing_docs, reason = "the crate is a test binary: nothing is exported")]
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +10,7 @@
 )]
 
 mod claims;
+mod databases;
 mod http;
 mod restores;
 mod selling;

@@ -61,10 +61,10 @@ async fn what_sql_has_no_stock_for_fails_pauses_the_sale_and_is_not_given_back()
     let shop = Shop::selling(5).await;
     let origin = shop.origin().await;
     shop.sql.run("UPDATE inventory SET stock = 1").await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     let ids =
         [origin.client.place(&Order::by("1")).await.order_id(), origin.client.place(&Order::by("2")).await.order_id()];
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     shop.settled().await;
     assert_eq!((shop.orders("pending_payment").await, shop.orders("failed").await), (1, 1));
     assert_eq!(shop.sql.texts("SELECT id FROM orders WHERE status = 'pending_payment'").await, [ids[0].clone()]);

@@ -44,14 +44,14 @@ async fn r_springboot_seckill_35_one_operation_sent_fifty_times_costs_one_unit()
 async fn r_hfbin_14_a_second_click_before_the_order_is_in_sql_gets_the_same_order() {
     let shop = Shop::selling(5).await;
     let origin = shop.origin().await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     let order = Order::by("42");
     let id = origin.client.place(&order).await.order_id();
     assert_eq!(origin.client.place(&order).await.order_id(), id);
     let other = origin.client.place(&Order::by("42")).await;
     assert_eq!(other.refusal(), (409, "already_bought".into(), Some("final")));
     assert_eq!(other.json()["order_id"], id.as_str());
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     shop.settled().await;
     shop.assert_whole(5).await;
 }
@@ -192,14 +192,19 @@ async fn every_key_has_the_life_that_it_should_have() {
 async fn users_of_any_name_are_told_apart() {
     let shop = Shop::selling(100).await;
     let origin = shop.origin().await;
-    let users = ["a*", "{u}", "昵称", "a:b", "a,b", "a", "A", "%1", "\\1", " "];
+    // The databases differ in what they take as equal: letters of another case, accents, blanks at the end.
+    let users = ["a*", "{u}", "昵称", "a:b", "a,b", "a", "A", "a ", "%1", "\\1", " "];
     for user in users {
         origin.client.place(&Order::by(user)).await.order_id();
         assert_eq!(origin.client.place(&Order::by(user)).await.code(), "already_bought", "{user:?}");
     }
     shop.settled().await;
-    assert_eq!(shop.orders("pending_payment").await, 10);
+    assert_eq!(shop.orders("pending_payment").await, 11);
     shop.assert_whole(100).await;
+    for user in ["a", "A", "a "] {
+        let mine = origin.client.get_as(user, "/v1/sales/demo/orders/mine", Some("demo")).await.json();
+        assert_eq!(mine["orders"].as_array().map(Vec::len), Some(1), "{user:?}");
+    }
 }
 
 #[tokio::test]

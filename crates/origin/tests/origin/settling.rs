@@ -9,12 +9,12 @@ use crate::support::{Shop, until};
 async fn r_redis_6227_the_group_begins_at_the_first_entry() {
     let shop = Shop::selling(50).await;
     let origin = shop.origin().await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     for n in 0..10 {
         origin.client.place(&Order::by(n)).await.order_id();
     }
     origin.stop().await;
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     assert_eq!(shop.orders("pending_payment").await, 0);
     shop.redis.ask::<()>("XGROUP DESTROY sl1:{p0}:orders settle").await;
     let _origin = shop.origin().await;
@@ -44,12 +44,12 @@ async fn r_cookie_cutter_pr164_a_group_that_vanishes_is_made_again() {
 async fn r_interview_guide_pr37_what_a_dead_consumer_left_is_taken_over() {
     let shop = Shop::selling(50).await;
     let origin = shop.origin().await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     for n in 0..10 {
         origin.client.place(&Order::by(n)).await.order_id();
     }
     origin.stop().await;
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     // The first origin's entries are pending under its name, which is gone for good.
     let pending: (i64, redis::Value, redis::Value, redis::Value) =
         shop.redis.ask("XPENDING sl1:{p0}:orders settle").await;
@@ -80,14 +80,9 @@ async fn r_seckill_rocketmq_12_two_origins_sell_and_settle_no_more_than_one() {
 #[tokio::test]
 async fn r_pipeshub_3037_a_poison_entry_dies_alone_and_its_unit_goes_back_once() {
     let shop = Shop::selling(50).await;
-    shop.sql
-        .run(
-            "CREATE TRIGGER poison BEFORE INSERT ON orders WHEN NEW.user_id = 'poison' \
-             BEGIN SELECT RAISE(ABORT, 'poison'); END",
-        )
-        .await;
+    shop.sql.poison().await;
     let origin = shop.origin().await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     let mut poison = String::new();
     for n in 0..9 {
         let user = if n == 4 { "poison".to_owned() } else { n.to_string() };
@@ -96,7 +91,7 @@ async fn r_pipeshub_3037_a_poison_entry_dies_alone_and_its_unit_goes_back_once()
             poison = id;
         }
     }
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     until("the poison is dead", || async { shop.sql.number("SELECT COUNT(*) FROM dead_letters").await == 1 }).await;
     shop.settled().await;
     assert_eq!(shop.orders("pending_payment").await, 8);
@@ -197,7 +192,7 @@ async fn the_stream_is_trimmed_up_to_what_is_acknowledged_and_not_further() {
 async fn the_epoch_of_a_recovered_partition_keeps_old_batches_out() {
     let shop = Shop::selling(50).await;
     let origin = shop.origin().await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     origin.client.place(&Order::by("1")).await.order_id();
     until("it is in hand", || async {
         let pending: (i64, redis::Value, redis::Value, redis::Value) =
@@ -206,8 +201,7 @@ async fn the_epoch_of_a_recovered_partition_keeps_old_batches_out() {
     })
     .await;
     // A recovery comes in between: the batch is given up, and read again under the new epoch.
-    shop.sql.run("UPDATE partitions SET epoch = epoch + 1").await;
-    shop.sql.run("COMMIT").await;
+    lock.commit("UPDATE partitions SET epoch = epoch + 1").await;
     shop.settled().await;
     assert_eq!(shop.orders("pending_payment").await, 1);
     assert_eq!(shop.sql.number("SELECT epoch FROM partitions WHERE id = 0").await, 1);

@@ -80,7 +80,7 @@ async fn stock_that_redis_has_and_sql_does_not_know_is_left_alone() {
 #[tokio::test]
 async fn two_that_start_on_an_empty_database_agree_on_its_schema() {
     let shop = Shop::new().await;
-    let fresh = format!("{}.fresh?mode=rwc", shop.database.trim_end_matches("?mode=rwc"));
+    let fresh = shop.sql.empty().await;
     let line = format!("migrate --database {fresh}");
     let (one, two, three) = tokio::join!(shop.tool(&line), shop.tool(&line), shop.tool(&line));
     for done in [one, two, three] {

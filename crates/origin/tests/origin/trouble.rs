@@ -13,7 +13,7 @@ async fn pending(shop: &Shop) -> i64 {
 async fn r_seckill_rocketmq_2_killed_between_commit_and_acknowledgement_redelivery_is_a_no_op() {
     let shop = Shop::selling(50).await;
     let (mut process, client) = shop.process("one").await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     for n in 0..10 {
         client.place(&Order::by(n)).await.order_id();
     }
@@ -21,7 +21,7 @@ async fn r_seckill_rocketmq_2_killed_between_commit_and_acknowledgement_redelive
     let in_hand = pending(&shop).await;
     // From here on Redis takes no writes: the batch can be committed, and not be acknowledged.
     shop.redis.ask::<()>("CLIENT PAUSE 60000 WRITE").await;
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     until("it is committed", || async { shop.orders("pending_payment").await >= in_hand }).await;
     process.kill().await.unwrap();
     until("its connections are gone", || async {
@@ -74,12 +74,12 @@ async fn a_process_that_is_killed_at_any_moment_loses_nothing() {
 async fn while_sql_is_locked_orders_are_accepted_and_none_is_lost() {
     let shop = Shop::selling(50).await;
     let origin = shop.origin().await;
-    shop.sql.run("BEGIN IMMEDIATE").await;
+    let lock = shop.sql.lock().await;
     for n in 0..20 {
         origin.client.place(&Order::by(n)).await.order_id();
     }
     assert_eq!(shop.orders("pending_payment").await, 0);
-    shop.sql.run("ROLLBACK").await;
+    lock.release().await;
     shop.settled().await;
     assert_eq!(shop.orders("pending_payment").await, 20);
     shop.assert_whole(50).await;

@@ -2,7 +2,8 @@
 //!
 //! Always `--workspace`: another choice of packages would unite features in another way, and build everything again.
 
-use crate::{command, tools};
+use crate::stack::{SqlKind, SqlServer};
+use crate::{command, console, tools};
 use anyhow::Result;
 
 pub(super) fn fmt() -> Result<()> {
@@ -29,6 +30,19 @@ pub(super) fn with_redis(binaries: &[&str]) -> Result<()> {
     let mut words = vec!["test", "--workspace"];
     words.extend(binaries.iter().flat_map(|name| ["--test", name]));
     cargo(&words)
+}
+
+/// The origin's tests, once for each database. They have an SQLite file each; of the others, all tests share one server.
+pub(super) fn origin() -> Result<()> {
+    with_redis(&["origin"])?;
+    for kind in [SqlKind::Postgres, SqlKind::MariaDb] {
+        console::say(&format!("-- the same on {}", kind.name()));
+        let server = SqlServer::start(kind)?;
+        let mut tests = command::cargo();
+        tests.args(["test", "--workspace", "--test", "origin"]).env("SLUICE_TEST_SQL", server.url());
+        command::run(&mut tests)?;
+    }
+    Ok(())
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

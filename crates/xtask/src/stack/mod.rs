@@ -27,6 +27,7 @@ mod process;
 mod redis;
 mod sale;
 mod secrets;
+mod sql;
 mod start;
 mod worker;
 
@@ -39,6 +40,7 @@ pub use port::{Port, is_free};
 pub use process::{Process, Spec};
 pub use sale::Sale;
 pub use secrets::Secrets;
+pub use sql::{Kind as SqlKind, SqlServer};
 
 use anyhow::{Context, Result};
 use guard::Guard;

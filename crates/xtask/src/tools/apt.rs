@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Installs `$1` without starting its service: our Redis has its own port, but two servers would confuse.
+/// Installs `$1` without starting its service: our servers have ports of their own, but two would confuse.
 /// The lists are fetched only when the package cannot be installed from those at hand.
 const INSTALL: &str = r#"
 set -e
@@ -26,15 +26,41 @@ install "$1" || { apt-get -q -o DPkg::Lock::Timeout=120 update; install "$1"; }
 /// # Errors
 /// When it is missing and cannot be installed; the message says what to install.
 pub fn ensure_apt(program: &str) -> Result<PathBuf> {
-    if let Some(path) = find(program) {
+    ensure_apt_of(program, program)
+}
+
+/// The path of `program`, which Debian's `package` brings; installs it when it is missing.
+///
+/// # Errors
+/// When it is missing and cannot be installed; the message says what to install.
+pub fn ensure_apt_of(program: &str, package: &str) -> Result<PathBuf> {
+    ensure(package, || find(program))
+}
+
+/// The path of a program of the newest PostgreSQL. Debian keeps its servers out of `PATH`, one folder a version.
+///
+/// # Errors
+/// When it is missing and cannot be installed; the message says what to install.
+pub fn ensure_postgres(program: &str) -> Result<PathBuf> {
+    ensure("postgresql", || {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+        let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+        let newest = versions.flatten().map(|entry| entry.path()).max_by_key(number)?;
+        Some(newest.join("bin").join(program)).filter(|path| path.is_file())
+    })
+    .or_else(|error| find(program).ok_or(error))
+}
+
+fn ensure(package: &str, find: impl Fn() -> Option<PathBuf>) -> Result<PathBuf> {
+    if let Some(path) = find() {
         return Ok(path);
     }
-    let (true, Some(mut install)) = (find("apt-get").is_some(), privileged_shell()) else {
-        bail!(missing(program));
+    let (true, Some(mut install)) = (self::find("apt-get").is_some(), privileged_shell()) else {
+        bail!(missing(package));
     };
-    install.args(["-c", INSTALL, "sh", program]);
-    command::step(&format!("apt-get: installing {program}"), &mut install).with_context(|| missing(program))?;
-    find(program).with_context(|| missing(program))
+    install.args(["-c", INSTALL, "sh", package]);
+    command::step(&format!("apt-get: installing {package}"), &mut install).with_context(|| missing(package))?;
+    find().with_context(|| missing(package))
 }
 
 /// A shell that may install: our own when we are root, one by `sudo -n` where that asks nothing, or none.
@@ -55,10 +81,10 @@ fn privileged_shell() -> Option<Command> {
     })
 }
 
-fn missing(program: &str) -> String {
+fn missing(package: &str) -> String {
     format!(
-        "`{program}` is not installed and cannot be installed from here. \
-         Install it, for example by `sudo apt-get install {program}`, and try again"
+        "`{package}` is not installed and cannot be installed from here. \
+         Install it, for example by `sudo apt-get install {package}`, and try again"
     )
 }
 

@@ -1,11 +1,10 @@
-//! A shop: Redis, SQLite, and one origin or several on them.
+//! A shop: Redis, SQL, and one origin or several on them.
 
 use std::collections::HashMap;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use sluice_origin::{Config, Listeners, build, run};
-use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
@@ -20,8 +19,6 @@ use super::{free_port, until};
 pub struct Shop {
     pub redis: Redis,
     pub sql: Sql,
-    pub database: String,
-    _folder: TempDir,
 }
 
 /// An origin inside the test's process.
@@ -37,12 +34,10 @@ impl Shop {
     /// The stores alone, with the schema.
     pub async fn new() -> Self {
         let redis = Redis::start().await;
-        let folder = tempfile::tempdir().unwrap();
-        let database = format!("sqlite://{}?mode=rwc", folder.path().join("origin.sqlite").display());
-        let done = tool(&redis.url, &database, "migrate").await;
+        let sql = Sql::new().await;
+        let done = tool(&redis.url, &sql.url, "migrate").await;
         assert!(done.status.success(), "{done:?}");
-        let sql = Sql::open(&database).await;
-        Self { redis, sql, database, _folder: folder }
+        Self { redis, sql }
     }
 
     /// With a sale of `demo` that has begun.
@@ -60,12 +55,12 @@ impl Shop {
 
     /// Runs `sluice-origin` as a tool, its words split at spaces.
     pub async fn tool(&self, line: &str) -> Output {
-        tool(&self.redis.url, &self.database, line).await
+        tool(&self.redis.url, &self.sql.url, line).await
     }
 
     /// Settings with short waits.
     pub fn config(&self) -> Config {
-        let mut config = Config::new(&self.redis.url, &self.database, SECRET);
+        let mut config = Config::new(&self.redis.url, &self.sql.url, SECRET);
         config.consumer = format!("test-{}", free_port());
         config.take_over_after = Duration::from_millis(300);
         config.tend_every = Duration::from_millis(100);
@@ -97,7 +92,7 @@ impl Shop {
         let port = free_port();
         let mut command = binary();
         command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--consumer", consumer]);
-        command.args(["--redis", &self.redis.url, "--database", &self.database, "--assertion-secret", SECRET]);
+        command.args(["--redis", &self.redis.url, "--database", &self.sql.url, "--assertion-secret", SECRET]);
         let child = command.kill_on_drop(true).stdout(Stdio::null()).spawn().unwrap();
         let client = Client::new(port);
         until("the process is ready", || async {
@@ -132,8 +127,7 @@ impl Shop {
 
     /// What must hold once all is settled: every unit is in stock or in an order, and both stores agree.
     pub async fn assert_whole(&self, initial: i64) {
-        let sold =
-            self.sql.number("SELECT COALESCE(SUM(quantity), 0) FROM orders WHERE status = 'pending_payment'").await;
+        let sold = self.sql.sum("quantity", "orders WHERE status = 'pending_payment'").await;
         assert_eq!(self.sql.number("SELECT stock FROM inventory WHERE sku = 'demo'").await, initial - sold, "SQL");
         assert_eq!(self.stock().await, initial - sold, "Redis");
         self.sql.assert_ledger_is_whole("demo").await;
