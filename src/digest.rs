@@ -39,6 +39,15 @@ impl Tag {
         }
     }
 
+    /// The 16 bytes again.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        // The text is what `encode` wrote.
+        let _ = URL_SAFE_NO_PAD.decode_slice(self.0, &mut bytes);
+        bytes
+    }
+
     fn encode(bytes: &[u8]) -> Self {
         let mut text = [b'A'; TAG_LEN];
         // 16 bytes always encode to 22 characters, which is the buffer's length.

@@ -9,6 +9,7 @@ pub mod ports;
 pub mod who;
 
 mod admission;
+mod dress;
 mod forward;
 mod journal;
 mod judge;
@@ -17,6 +18,7 @@ mod operation;
 mod question;
 mod refusal;
 mod trace;
+mod traceparent;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -115,6 +117,11 @@ impl<T: Transport + 'static> Gate<T> {
         self.refresh_when_due(&edition, &ports);
         let found = edition.config.route(&request.method, &request.path);
         let trace = Trace::default();
+        if let Err(methods) = &found
+            && let Some(response) = dress::preflight(&edition.config, &request, methods, &id)
+        {
+            return response.into();
+        }
         let (verdict, mut answer) = match self.serve(&edition, &found, &request, &ports, id, &trace).await {
             Ok(answer) if answer.response.get(REPLAYED).is_some() => ("replay", answer),
             Ok(answer) if trace.degraded.get() => (Code::Degraded.as_str(), answer),
@@ -135,10 +142,7 @@ impl<T: Transport + 'static> Gate<T> {
         if let Some(line) = self.journal.line(&decision, now) {
             ports.log(&line);
         }
-        let response = &mut answer.response;
-        response.headers.retain(|(name, _)| name != "cache-control" && name != "x-request-id");
-        response.header("cache-control", "private, no-store");
-        response.header("x-request-id", id.as_str());
+        dress::dress(&edition.config, &request, &mut answer.response, &id, &trace);
         answer
     }
 
@@ -170,7 +174,9 @@ impl<T: Transport + 'static> Gate<T> {
             Passage::Admitted(admitted) => {
                 let mut answer = match route.action {
                     Action::IssueToken => self.issue(edition, &caller, ports)?.into(),
-                    Action::Forward => self.forward(route, request, &caller, &admitted, ports, id).await?,
+                    Action::Forward => {
+                        self.forward(edition, route, request, &caller, &admitted, ports, id, trace).await?
+                    }
                 };
                 ratelimit::add(&mut answer.response, &admitted.met);
                 Ok(answer)

@@ -138,6 +138,8 @@ codes! {
     SalePaused = 503 "sale_paused" "The sale is paused. Please try again shortly." "活动暂停，请稍后再试。"
     /// The sale is not ready to sell.
     SaleUnavailable = 503 "sale_unavailable" "The sale is not ready. Please try again shortly." "活动尚未就绪，请稍后再试。"
+    /// As many requests as one instance of the gate lets through are on their way to the origin.
+    Busy = 503 "busy" "The sale is very busy. Please try again shortly." "活动火爆，请稍后再试。"
     /// Redis is away, and the route is closed without it.
     Degraded = 503 "degraded" "The sale is very busy. Please try again shortly." "系统繁忙，请稍后再试。"
     /// The origin was too slow, or refused to begin so late.

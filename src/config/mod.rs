@@ -3,6 +3,7 @@
 //! The same code checks it at build time (`build.rs`) and reads it when an isolate starts. People write TOML, and are
 //! told their mistakes by line; what runs at the edge is the same document as JSON.
 
+mod front;
 mod identity;
 mod limit;
 mod lists;
@@ -17,6 +18,7 @@ mod toml_text;
 mod tree;
 mod words;
 
+pub use front::Cors;
 pub use identity::{Identity, IpMissing};
 pub use limit::{KeyPart, Limit};
 pub use lists::{List, Lists};
@@ -55,6 +57,12 @@ pub struct Gate {
     pub claim: Claim,
     /// What is written of decisions.
     pub log: Log,
+    /// How many requests one isolate may have on their way to the origin; 0 for any number.
+    pub in_flight: usize,
+    /// Which other sites' pages may call.
+    pub cors: Cors,
+    /// Whether answers tell how long Redis and the origin took.
+    pub server_timing: bool,
     /// All limits; routes name them by position.
     pub limits: Vec<Limit>,
     /// All routes, in the order in which they are tried.

@@ -1,5 +1,6 @@
 //! The document into a [`Gate`]: every value is read before any fault stops it.
 
+use super::front::cors;
 use super::identity::identity;
 use super::limit::{Limit, limit};
 use super::lists::lists;
@@ -37,6 +38,13 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let token_lifetime = token.number("lifetime_s", 1..=86_400, Some(600));
     token.finish();
     let claim = claim(&root.section("claim"));
+    let origin = root.section("origin");
+    let in_flight = origin.number("in_flight", 0..=10_000, Some(256));
+    origin.finish();
+    let cors = cors(&root.section("cors"), faults);
+    let answers = root.section("answers");
+    let server_timing = answers.choice("server_timing", &[("off", false), ("on", true)], false);
+    answers.finish();
     let lists = lists(&root.section("lists"), faults);
     let limit_sections = root.sections("limit");
     let limits: Vec<Option<Limit>> = limit_sections.iter().map(|s| limit(s, faults)).collect();
@@ -72,6 +80,9 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         log: log?,
         identity: identity?,
         lists: lists?,
+        in_flight: usize::try_from(in_flight?).ok()?,
+        cors: cors?,
+        server_timing: server_timing?,
         live_refresh: Millis::from_secs(live_refresh?),
         token_lifetime: Millis::from_secs(token_lifetime?),
         claim: claim?,

@@ -11,7 +11,7 @@ use super::judge::{degraded, judge, replay};
 use super::memory::Recalled;
 use super::ports::{Ports, Request};
 use super::question::Question;
-use super::refusal::{LATER, OwnedMet, Refusal};
+use super::refusal::{self, LATER, OwnedMet, Refusal};
 use super::trace::Trace;
 use super::who::Caller;
 use crate::admit::Verdict;
@@ -91,6 +91,8 @@ impl<T: Transport + 'static> Gate<T> {
             Recalled::Refused(refusal) => Some(late.unwrap_or(refusal)),
             Recalled::Nothing => late,
         };
+        let busy = || self.memory.is_busy(edition.config.in_flight, now).then(|| refusal::busy().into());
+        let refusal = refusal.or_else(|| busy().filter(|_| route.action == Action::Forward));
         if let Some(refusal) = &refusal {
             // Only an operation that was tried before can have an outcome that this refusal would hide.
             let is_operation = question.call.claiming.is_some();
@@ -131,6 +133,7 @@ impl<T: Transport + 'static> Gate<T> {
         }
         let outcome = self.call(&question.call, patience, ports).await;
         let heard = ports.now();
+        question.trace.redis.set(Some(heard.minus(asked)));
         let admitted = matches!(&outcome, Ok(reply) if matches!(reply.verdict, Verdict::Admitted { .. }));
         if let (Some((op, _)), false) = (begun, admitted) {
             self.memory.forget(&op);

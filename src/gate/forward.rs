@@ -5,11 +5,13 @@ use std::rc::Rc;
 use sluice_upstash::Transport;
 
 use super::admission::{Admitted, Held, fault_line, time_left};
+use super::edition::Edition;
 use super::outcome::{self, Finish};
 use super::ports::{Answer, Forward, OriginFault, Ports, Request};
-use super::refusal::Refusal;
+use super::refusal::{self, Refusal};
+use super::trace::Trace;
 use super::who::Caller;
-use super::{Gate, headers, whole};
+use super::{Gate, headers, traceparent, whole};
 use crate::api::code::Code;
 use crate::api::problem::{self, Problem};
 use crate::api::{IDEMPOTENCY_KEY, SOLD_OUT};
@@ -17,24 +19,37 @@ use crate::assertion::{self, Assertion, Operation};
 use crate::config::{OnAmbiguous, Route};
 use crate::digest::{self, Tag};
 use crate::model::Millis;
-use crate::script::{complete, release};
+use crate::script::complete;
+use crate::script::release::{self, Release};
 
 impl<T: Transport + 'static> Gate<T> {
     /// Forwards a request that was admitted.
+    #[allow(clippy::too_many_arguments, reason = "what the life of a request has gathered by then")]
     pub(super) async fn forward<P: Ports>(
         self: &Rc<Self>,
+        edition: &Edition,
         route: &Route,
         request: &Request,
         caller: &Caller,
         admitted: &Admitted<'_>,
         ports: &P,
         id: Tag,
+        trace: &Trace,
     ) -> Result<Answer, Refusal> {
         let operation = admitted.operation.as_ref();
+        let begun = ports.now();
+        let until = begun.plus(route.origin_deadline);
+        let Some(slot) = self.memory.take_slot(edition.config.in_flight, until, begun) else {
+            if let Some(operation) = operation {
+                self.give_up(route, operation, ports);
+            }
+            return Err(Refusal { met: admitted.owned(), ..refusal::busy().into() });
+        };
         let mut headers = headers::towards_origin(&request.headers);
         let vouched = assertion(request, caller, operation.map(|o| o.assertion.clone()));
         headers.push((assertion::HEADER.to_owned(), self.assertions.sign(vouched, ports.now())));
         headers.push(("x-request-id".to_owned(), id.to_string()));
+        traceparent::ensure(&mut headers, &id);
         headers.push(("accept-encoding".to_owned(), "identity".to_owned()));
         if let Some(operation) = operation {
             headers.push((IDEMPOTENCY_KEY.to_owned(), operation.assertion.id.clone()));
@@ -49,6 +64,8 @@ impl<T: Transport + 'static> Gate<T> {
         let sent = ports.now();
         let outcome = ports.forward(forward).await;
         let took = ports.now().minus(sent);
+        self.memory.give_slot(slot);
+        trace.origin.set(Some(took));
         self.learn(caller, &outcome, ports.now());
         if let Some(operation) = operation {
             self.settle(route, operation, &outcome, ports);
@@ -92,6 +109,22 @@ impl<T: Transport + 'static> Gate<T> {
             Some(answer) => self.memory.answered(operation.op, operation.fingerprint, answer, ports.now()),
             None => self.memory.forget(&operation.op),
         }
+        self.write(operation, finish, ports);
+    }
+
+    /// Gives up an operation that was claimed and never sent. One that was taken over may have reached the origin by its
+    /// first owner, so its record stays, open to the next attempt.
+    fn give_up<P: Ports>(self: &Rc<Self>, route: &Route, operation: &Held, ports: &P) {
+        self.memory.forget(&operation.op);
+        let how = match route.on_ambiguous {
+            OnAmbiguous::Hold => Release::Forget,
+            OnAmbiguous::Retry => Release::NotBefore(Millis(1)),
+        };
+        self.write(operation, Finish::Release(how), ports);
+    }
+
+    /// Has what became of an operation written to its claim, after the answer.
+    fn write<P: Ports>(self: &Rc<Self>, operation: &Held, finish: Finish, ports: &P) {
         if finish != Finish::Nothing {
             let (gate, ports) = (Rc::clone(self), ports.clone());
             let patience = operation.patience;

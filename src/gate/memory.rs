@@ -14,7 +14,8 @@ use crate::model::{Micros, Millis, Quota, Sku};
 use crate::script::admit::Reply;
 use crate::shed::breaker::{Permit, Terms};
 use crate::shed::operations::Met as MetOperation;
-use crate::shed::{Breaker, Denied, Offset, Operations, Pace, Sales};
+use crate::shed::slots::Slot;
+use crate::shed::{Breaker, Denied, Offset, Operations, Pace, Sales, Slots};
 
 /// Bounds of the tables: a flood of random keys costs an isolate a few megabytes, and nothing else.
 const SALES: usize = 1_000;
@@ -33,6 +34,8 @@ struct Inner {
     sales: Sales,
     denied: Denied,
     operations: Operations,
+    /// Requests on their way to the origin.
+    slots: Slots,
     /// How many repeated attempts may ask Redis although memory would refuse them.
     repeats: Pace,
 }
@@ -56,6 +59,7 @@ impl Memory {
             sales: Sales::new(SALES, config.snapshot, config.redis_deadline),
             denied: Denied::new(BUCKETS, config.snapshot),
             operations: Operations::new(OPERATIONS, OPERATIONS_BYTES, config.snapshot),
+            slots: Slots::default(),
             repeats: Pace::new(repeats()),
         }))
     }
@@ -96,6 +100,21 @@ impl Memory {
     /// Whether a repeated attempt may ask Redis although memory would refuse it.
     pub(super) fn may_repeat(&self, now: Millis) -> bool {
         self.0.borrow_mut().repeats.take(now).is_ok()
+    }
+
+    /// Whether `most` requests are on their way to the origin.
+    pub(super) fn is_busy(&self, most: usize, now: Millis) -> bool {
+        self.0.borrow_mut().slots.is_full(most, now)
+    }
+
+    /// A request sets out for the origin, and is over by `until`; `None` when `most` are on their way.
+    pub(super) fn take_slot(&self, most: usize, until: Millis, now: Millis) -> Option<Slot> {
+        self.0.borrow_mut().slots.take(most, until, now)
+    }
+
+    /// It is over.
+    pub(super) fn give_slot(&self, slot: Slot) {
+        self.0.borrow_mut().slots.give(slot);
     }
 
     /// Whether Redis may be asked.

@@ -75,6 +75,11 @@ pub(super) fn shut(shut: Shut) -> Problem {
     }
 }
 
+/// The isolate has as many requests on their way to the origin as it may.
+pub(super) fn busy() -> Problem {
+    Problem::from(Code::Busy).retry_after(Millis(1_000))
+}
+
 /// Redis is away, and the route is closed without it.
 pub(super) fn degraded(wait: Millis) -> Problem {
     Problem::from(Code::Degraded).retry_after(wait)

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, OnceCell};
 
-use crate::model::Sku;
+use crate::model::{Millis, Sku};
 
 /// The trace of one request.
 #[derive(Debug, Default)]
@@ -14,4 +14,8 @@ pub(super) struct Trace {
     pub(super) shed: Cell<bool>,
     /// Redis was away, so that the route's policy for that case decided.
     pub(super) degraded: Cell<bool>,
+    /// How long it waited for Redis' verdict, when it asked.
+    pub(super) redis: Cell<Option<Millis>>,
+    /// How long it waited for the origin's answer, when it was forwarded.
+    pub(super) origin: Cell<Option<Millis>>,
 }

@@ -8,6 +8,7 @@ pub mod offset;
 pub mod operations;
 pub mod pace;
 pub mod sale;
+pub mod slots;
 pub mod table;
 
 pub use breaker::Breaker;
@@ -16,3 +17,4 @@ pub use offset::Offset;
 pub use operations::Operations;
 pub use pace::Pace;
 pub use sale::Sales;
+pub use slots::Slots;

@@ -8,6 +8,8 @@
     reason = "a test fails by panicking; the allowances in .clippy.toml reach test functions, not their helpers"
 )]
 
+mod front;
+mod in_flight;
 mod life;
 mod lists;
 mod live;

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use sluice::api::response::Response;
 use sluice::config;
@@ -30,7 +31,7 @@ type Work = Pin<Box<dyn Future<Output = ()>>>;
 #[derive(Default)]
 pub(crate) struct World {
     redis: RefCell<VecDeque<Result<HttpReply, TransportFault>>>,
-    origin: RefCell<VecDeque<Result<Answer, OriginFault>>>,
+    origin: RefCell<VecDeque<Option<Result<Answer, OriginFault>>>>,
     gate: OnceCell<Rc<Gate<Stage>>>,
     passed: Cell<u64>,
     chance: Cell<u128>,
@@ -85,7 +86,11 @@ impl Ports for Stage {
 
     async fn forward(&self, request: Forward) -> Result<Answer, OriginFault> {
         self.forwarded.borrow_mut().push(request);
-        self.origin.borrow_mut().pop_front().expect("a call to the origin that the test did not foresee")
+        let answer = self.origin.borrow_mut().pop_front().expect("a call to the origin that the test did not foresee");
+        match answer {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
     }
 
     async fn document(&self) -> Result<Option<String>, DocumentAway> {
@@ -131,13 +136,13 @@ impl Stage {
             response.header(*name, *value);
         }
         response.body = body.as_bytes().to_vec();
-        self.origin.borrow_mut().push_back(Ok(Answer { response, streamed: false }));
+        self.origin.borrow_mut().push_back(Some(Ok(Answer { response, streamed: false })));
         self
     }
 
     /// The origin does not answer.
     pub(crate) fn origin_fails(self, fault: OriginFault) -> Self {
-        self.origin.borrow_mut().push_back(Err(fault));
+        self.origin.borrow_mut().push_back(Some(Err(fault)));
         self
     }
 
@@ -150,6 +155,12 @@ impl Stage {
     /// The same, later.
     pub(crate) fn kv_changes(&self, found: Result<Option<&str>, DocumentAway>) {
         self.document.replace(Some(found.map(|text| text.map(str::to_owned))));
+    }
+
+    /// The origin never comes back to the next request.
+    pub(crate) fn origin_hangs(self) -> Self {
+        self.origin.borrow_mut().push_back(None);
+        self
     }
 
     /// What the `n`th call to Redis passed to its script, after the keys.
@@ -181,16 +192,27 @@ impl Stage {
 
     /// The same under another configuration, which counts when it is the stage's first request.
     pub(crate) fn play_with(&self, gate_toml: &str, request: Request) -> Response {
-        let gate = self.gate.get_or_init(|| {
+        let answer = pollster::block_on(self.gate(gate_toml).handle(request, self.clone()));
+        let work = std::mem::take(&mut *self.work.borrow_mut());
+        work.into_iter().for_each(pollster::block_on);
+        answer.response
+    }
+
+    /// The stage's isolate, started with its first request.
+    fn gate(&self, gate_toml: &str) -> &Rc<Gate<Self>> {
+        self.gate.get_or_init(|| {
             let document = Document::read(&config::Gate::to_json(gate_toml).unwrap()).unwrap();
             let deployment = Deployment { live: self.document.borrow().is_some(), ..Deployment::default() };
             let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
             Rc::new(Gate::new(document, deployment, secrets, self.clone()).unwrap())
-        });
-        let answer = pollster::block_on(gate.handle(request, self.clone()));
-        let work = std::mem::take(&mut *self.work.borrow_mut());
-        work.into_iter().for_each(pollster::block_on);
-        answer.response
+        })
+    }
+
+    /// Plays a request until it waits for something, and leaves it there, as a client that went away.
+    pub(crate) fn abandon_with(&self, gate_toml: &str, request: Request) {
+        let gate = self.gate(gate_toml);
+        let answer = gate.handle(request, self.clone()).now_or_never();
+        assert!(answer.is_none(), "it was answered: {answer:?}");
     }
 
     /// Names of the scripts' commands that reached Redis, in order.
