@@ -4,6 +4,7 @@ mod cargo;
 mod deny;
 mod part;
 mod tree;
+mod web;
 
 pub use part::Part;
 

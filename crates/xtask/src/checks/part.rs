@@ -1,6 +1,6 @@
 //! The parts, and what each does.
 
-use super::{cargo, deny, tree};
+use super::{cargo, deny, tree, web};
 use crate::build::{self, Variant};
 use crate::{conformance, console, deploy, dev, fuzz, rush, tools};
 use anyhow::{Result, ensure};
@@ -19,6 +19,8 @@ pub enum Part {
     Clippy,
     /// Tests without services: unit tests, tests/spec, tidy, documentation.
     Spec,
+    /// The pages' TypeScript: lints, types, tests.
+    Web,
     /// Every fuzz target for some seconds; `cargo xtask fuzz` takes longer.
     Fuzz,
     /// Both variants of the edge, and the size budget.
@@ -41,12 +43,13 @@ pub enum Part {
 
 impl Part {
     /// All of them, quick ones first.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Fmt,
         Self::Tree,
         Self::Deny,
         Self::Clippy,
         Self::Spec,
+        Self::Web,
         Self::Fuzz,
         Self::Wasm,
         Self::Bridge,
@@ -67,6 +70,7 @@ impl Part {
             Self::Deny => "deny",
             Self::Clippy => "clippy",
             Self::Spec => "spec",
+            Self::Web => "web",
             Self::Fuzz => "fuzz",
             Self::Wasm => "wasm",
             Self::Bridge => "bridge",
@@ -88,6 +92,7 @@ impl Part {
             Self::Deny => "licences and banned crates",
             Self::Clippy => "lints, native and wasm",
             Self::Spec => "tests without services",
+            Self::Web => "the pages' TypeScript",
             Self::Fuzz => "each fuzz target for a short while",
             Self::Wasm => "both variants of the edge, and their size",
             Self::Bridge => "the bridge and a real Redis",
@@ -111,6 +116,7 @@ impl Part {
             Self::Deny => deny::check(),
             Self::Clippy => cargo::clippy(),
             Self::Spec => cargo::spec(),
+            Self::Web => web::check(),
             Self::Fuzz => fuzz::run(&fuzz::Options { targets: Vec::new(), seconds: 8, replay: None }),
             Self::Wasm => wasm(),
             Self::Bridge => cargo::with_redis(&["bridge"]),
