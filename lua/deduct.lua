@@ -13,7 +13,8 @@
 --        -1 not preheated  -2 paused      -3 not started     -4 ended
 --        -5 too late       -6 rolled back -7 more than one user may have
 -- Writes on 0: stock, buyers, request (TTL: ARGV 9), seq, order, orders. On 0, 2, 3, -4 the claim is finished with
---        its answer (TTL: its own retention), on 1, -1, -2, -3 it is deleted; only if it is the owner's and in flight.
+--        its answer (TTL: its own retention), on 1, -1, -2, -3 it is deleted, or kept as released until the stored token
+--        that it consumed ends; only if it is the owner's and in flight.
 --        The order has no TTL until it is settled (settled.lua).
 local order_id, op_id, sku, user = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local quantity, not_after, known_seq = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -35,7 +36,12 @@ local function answered(code, id, template)
 end
 
 local function passing(code)
-  if record then redis.call('DEL', KEYS[8]) end
+  local token_ends = record and claim_token_ends(record)
+  if token_ends then
+    redis.call('SET', KEYS[8], claim_released(record), 'PXAT', string.format('%.0f', token_ends))
+  elseif record then
+    redis.call('DEL', KEYS[8])
+  end
   return {code, '', now, record and 1 or 0, seq, stock or 0, starts_at or 0}
 end
 

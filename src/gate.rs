@@ -137,6 +137,7 @@ impl<T: Transport + 'static> Gate<T> {
             passed: matches!(verdict, "replay" | "admitted"),
             shed: trace.shed.get(),
             degraded: trace.degraded.get(),
+            would_refuse: &trace.would_refuse.borrow(),
             took: now.minus(begun),
         };
         if let Some(line) = self.journal.line(&decision, now) {

@@ -68,6 +68,22 @@ pub fn charge_all(charges: &[Charge], stored: &[Micros], now: Micros) -> Result<
     after.ok_or(before)
 }
 
+/// What became of the buckets in shadow beside a request: each is judged for itself and refuses nothing.
+///
+/// Returns each one's level, and whether it would have refused. One that would is not charged; the others are when
+/// `charged` says that the request is.
+#[must_use]
+pub fn in_shadow(charges: &[Charge], stored: &[Micros], now: Micros, charged: bool) -> Vec<(Level, bool)> {
+    let each = charges.iter().zip(stored).map(|(charge, stored)| {
+        let before = charge.level(*stored, now);
+        match charge.charged(before) {
+            None => (before, true),
+            Some(after) => (if charged { after } else { before }, false),
+        }
+    });
+    each.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -171,6 +187,21 @@ mod tests {
             }
         }
         assert_eq!(charges[1].remaining(Level(stored[1])), 7);
+    }
+
+    #[test]
+    fn a_bucket_in_shadow_is_charged_while_it_would_admit_and_then_stands_still() {
+        let (one, mut stored) = ([charge(2, "1/s", 1)], [Micros(0)]);
+        let mut would_refuse = Vec::new();
+        for _ in 0..3 {
+            let (level, refuses) = in_shadow(&one, &stored, Micros(0), true)[0];
+            stored = [level.0];
+            would_refuse.push(refuses);
+        }
+        assert_eq!(would_refuse, [false, false, true]);
+        assert_eq!(stored, [Micros(2_000_000)], "the one that it would have refused is not charged");
+        let (level, _) = in_shadow(&one, &[Micros(0)], Micros(0), false)[0];
+        assert_eq!(level, Level::default(), "nor is any that an enforced limit refused");
     }
 
     proptest! {

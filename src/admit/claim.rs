@@ -23,6 +23,8 @@ pub enum Claim {
         /// The answer, packed.
         answer: Option<String>,
     },
+    /// Given up after a stored token was consumed for it: it stands in for that token, and for nothing else.
+    Released,
 }
 
 /// What a caller with `owner` and `fingerprint` may do at `now`.
@@ -50,7 +52,7 @@ pub enum Step {
 #[must_use]
 pub fn step(claim: Option<&Claim>, owner: &str, fingerprint: &str, now: Millis) -> Step {
     match claim {
-        None => Step::Claim,
+        None | Some(Claim::Released) => Step::Claim,
         Some(Claim::InFlight { fingerprint: f, .. } | Claim::Done { fingerprint: f, .. }) if f != fingerprint => {
             Step::Mismatch
         }

@@ -43,6 +43,10 @@ pub enum Verdict {
     ElseRefused,
     /// The operation was answered before, but the answer was too large to keep.
     Tombstone,
+    /// The stored order token is not there: it was used, or never stored. The operation has no claim.
+    TokenUsed,
+    /// The user's JWT is revoked.
+    Revoked,
 }
 
 impl Verdict {

@@ -88,6 +88,8 @@ codes! {
     IdentityInvalid = 401 "identity_invalid" "Please sign in again." "登录信息无效，请重新登录。"
     /// The user JWT has expired.
     IdentityExpired = 401 "identity_expired" "Your sign-in has expired. Please sign in again." "登录已过期，请重新登录。"
+    /// The user JWT was revoked.
+    IdentityRevoked = 401 "identity_revoked" "Please sign in again." "登录已失效，请重新登录。"
     /// The order token was not made by this gate, or was altered.
     TokenInvalid = 403 "token_invalid" "The order token is not valid." "下单令牌无效。"
     /// The order token is over.

@@ -20,7 +20,7 @@ mod words;
 
 pub use front::Cors;
 pub use identity::{Identity, IpMissing};
-pub use limit::{KeyPart, Limit};
+pub use limit::{CostRule, KeyPart, Limit};
 pub use lists::{List, Lists};
 pub use pattern::{Matched, Pattern};
 pub use reader::{Fault, Place};

@@ -1,8 +1,8 @@
 //! The document into a [`Gate`]: every value is read before any fault stops it.
 
 use super::front::cors;
-use super::identity::identity;
-use super::limit::{Limit, limit};
+use super::identity::{IpMissing, identity};
+use super::limit::{CostRule, Limit, limit};
 use super::lists::lists;
 use super::reader::{Fault, Faults, Place, Section};
 use super::route::{Route, route};
@@ -58,6 +58,12 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         found
     };
     let identity = identity(&root.section("identity"), faults, &find);
+    if let Some(IpMissing::Shared(at)) = identity.as_ref().map(|identity| identity.ip_missing)
+        && let (Some(Some(limit)), Some(section)) = (limits.get(at), limit_sections.get(at))
+        && limit.cost == CostRule::Quantity
+    {
+        section.fault("`ip_missing_limit` counts requests of every kind: its `cost` must be a number");
+    }
     let sections = root.sections("route");
     let routes: Vec<Option<Route>> = sections.iter().map(|s| route(s, faults, &find, &limits)).collect();
     for (section, route) in sections.iter().zip(&routes) {
@@ -107,6 +113,7 @@ fn repeated<'n>(sections: &[Section<'_>], names: impl Iterator<Item = Option<&'n
 mod tests {
     use super::super::{DERIVED_LEASE, Idempotency};
     use super::*;
+    use crate::model::{Cost, Quota};
 
     const SMALL: &str = "[identity]\nissuer = \"shop\"\naudience = \"sluice\"\n";
 
@@ -163,6 +170,52 @@ mod tests {
             let text = format!("{SMALL}[[limit]]\nname = \"l\"\nkey = \"ip\"\nburst = {burst}\nrate = \"{rate}\"\n");
             assert_eq!(faults(&text).len(), 1, "{burst} {rate}");
         }
+    }
+
+    /// The one limit of a document, or the first fault with its line.
+    fn limit_of(lines: &str) -> Result<Limit, (usize, String)> {
+        let text = format!("{SMALL}[[limit]]\nname = \"l\"\nburst = 100\nrate = \"50/s\"\n{lines}\n");
+        let first = |faults: Vec<Fault>| (faults[0].place.line, faults[0].message.clone());
+        Gate::parse(&text).map(|gate| gate.limits[0].clone()).map_err(first)
+    }
+
+    #[test]
+    fn r_rate_limiter_flexible_221_a_cost_is_a_whole_number_or_the_quantity() {
+        assert_eq!(limit_of("").unwrap().cost(7), Cost(1));
+        assert_eq!(limit_of("cost = 100").unwrap().cost(7), Cost(100));
+        assert_eq!(limit_of("cost = \"quantity\"").unwrap().cost(7), Cost(7));
+        for bad in ["1.5", "0", "-1", "\"1\"", "\"quantities\"", "true"] {
+            let (line, message) = limit_of(&format!("cost = {bad}")).unwrap_err();
+            assert!(line == 8 && message.contains("`cost` must be"), "{bad}: {line} {message}");
+        }
+        assert!(limit_of("cost = 101").unwrap_err().1.contains("above the burst"), "r_redis_pr15113");
+    }
+
+    #[test]
+    fn a_limit_of_everybody_together_may_be_split_into_even_shards() {
+        let limit = limit_of("shards = 4\nkey = \"route\"").unwrap();
+        assert_eq!((limit.shards.get(), limit.quota), (4, Quota::parse(25, "50/4s").unwrap()));
+        for (lines, message) in [
+            ("shards = 3", "multiple of"),
+            ("shards = 200", "multiple of"),
+            ("shards = 0", "whole number"),
+            ("shards = 2\nkey = \"user\"", "everybody together"),
+            ("shards = 4\ncost = 26", "above the burst of 25"),
+        ] {
+            let (_, told) = limit_of(lines).unwrap_err();
+            assert!(told.contains(message), "{lines}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_cost_by_quantity_needs_orders() {
+        let text = include_str!("../../gate.toml");
+        let order = text.replace("name = \"user\"\n", "name = \"user\"\ncost = \"quantity\"\n");
+        assert!(Gate::parse(&order).is_ok(), "only the order route uses it");
+        let reading = text.replace("name = \"read\"\n", "name = \"read\"\ncost = \"quantity\"\n");
+        assert!(faults(&reading).iter().all(|(_, message)| message.contains("needs `body = \"order\"`")));
+        let shared = text.replace("name = \"no-ip\"\n", "name = \"no-ip\"\ncost = \"quantity\"\n");
+        assert!(faults(&shared)[0].1.contains("must be a number"));
     }
 
     #[test]

@@ -131,7 +131,9 @@ impl<'d> Section<'d> {
     }
 
     pub(super) fn get(&self, key: &'static str) -> Option<&'d Node> {
-        self.read.borrow_mut().push(key);
+        if !self.read.borrow().contains(&key) {
+            self.read.borrow_mut().push(key);
+        }
         let Some(Node { value: Value::Table(members), .. }) = self.table else { return None };
         members.iter().find(|member| member.key == key).map(|member| &member.node)
     }

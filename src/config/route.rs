@@ -1,6 +1,6 @@
 //! Routes: what each demands of a request, and what is done with one that passes.
 
-use super::limit::{KeyPart, Limit};
+use super::limit::{CostRule, KeyPart, Limit};
 use super::pattern::Pattern;
 use super::reader::{Faults, Place, Section};
 use super::words::key_word;
@@ -27,6 +27,8 @@ pub struct Route {
     pub body_limit: usize,
     /// Positions in [`Gate::limits`].
     pub limits: Vec<usize>,
+    /// Its limits are all in shadow: they refuse nothing. Whatever else it demands stays demanded.
+    pub shadow: bool,
     /// What happens when Redis is away.
     pub on_redis_down: OnRedisDown,
     /// What an ambiguous outcome leads to.
@@ -127,6 +129,7 @@ pub(super) fn route(
     let body = section.choice("body", &[("any", BodyRule::Any), ("order", BodyRule::Order)], false);
     let body_limit = section.number("body_limit", 0..=1_048_576, Some(65_536));
     let named: Vec<Option<usize>> = section.texts("limits").iter().map(|(name, at)| find(name, at)).collect();
+    let shadow = section.flag("shadow", false);
     let down = [("closed", OnRedisDown::Closed), ("open", OnRedisDown::Open)];
     let on_redis_down = section.choice("on_redis_down", &down, false);
     let ambiguous = [("hold", OnAmbiguous::Hold), ("retry", OnAmbiguous::Retry)];
@@ -143,6 +146,7 @@ pub(super) fn route(
         body: body?,
         body_limit: usize::try_from(body_limit?).ok()?,
         limits: named.into_iter().collect::<Option<_>>()?,
+        shadow: shadow?,
         on_redis_down: on_redis_down?,
         on_ambiguous: on_ambiguous?,
         origin_deadline: Millis(origin_deadline?),
@@ -168,8 +172,11 @@ fn idempotency(section: &Section<'_>, faults: &Faults) -> Option<Idempotency> {
 
 /// What the single values cannot show.
 fn consistent(section: &Section<'_>, route: &Route, limits: &[Option<Limit>]) -> bool {
-    let keyed_by =
-        |part| route.limits.iter().any(|at| matches!(limits.get(*at), Some(Some(l)) if l.key.contains(&part)));
+    let has = |what: &dyn Fn(&Limit) -> bool| {
+        route.limits.iter().any(|at| limits.get(*at).and_then(Option::as_ref).is_some_and(what))
+    };
+    let keyed_by = |part| has(&|limit| limit.key.contains(&part));
+    let by_quantity = has(&|limit| limit.cost == CostRule::Quantity);
     let (user, sku) = (route.user == UserRule::Required, route.path.has_sku());
     let token = route.idempotency == Idempotency::OrderToken;
     let rules = [
@@ -187,6 +194,7 @@ fn consistent(section: &Section<'_>, route: &Route, limits: &[Option<Limit>]) ->
             route.action == Action::IssueToken && !(user && sku),
             "`action = \"issue-token\"` needs `user = \"required\"` and `{sku}` in the path",
         ),
+        (by_quantity && route.body != BodyRule::Order, "a limit with `cost = \"quantity\"` needs `body = \"order\"`"),
         (keyed_by(KeyPart::User) && !user, "a limit keyed by user needs `user = \"required\"`"),
         (keyed_by(KeyPart::Sku) && !sku, "a limit keyed by sku needs `{sku}` in the path"),
     ];

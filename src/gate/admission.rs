@@ -74,7 +74,7 @@ impl<T: Transport + 'static> Gate<T> {
     ) -> Result<Passage<'g>, Refusal> {
         let now = ports.now();
         let mut question = self.question(edition, route, request, caller, ports, trace);
-        if !question.call.buckets.iter().all(|(_, charge)| charge.is_admissible()) {
+        if !question.enforced().all(|(_, _, charge)| charge.is_admissible()) {
             return Err(Code::NeverAdmissible.into());
         }
         // A token holds from the sale's start on, which only Redis knows: issuing asks for it even without limits.
@@ -179,6 +179,9 @@ impl<T: Transport + 'static> Gate<T> {
         match admit::parse(reply?) {
             Ok(Reply { verdict: Verdict::ElseRefused, .. }) if !call.else_refuse => {
                 Err(Fault::Malformed("a refusal that was not asked for"))
+            }
+            Ok(Reply { would_refuse, .. }) if would_refuse.iter().any(|at| at + call.shadow < call.buckets.len()) => {
+                Err(Fault::Malformed("a limit that refuses and does not"))
             }
             reply => reply.map_err(|_| Fault::Malformed("not the reply of admit.lua")),
         }

@@ -50,8 +50,10 @@ impl Edition {
 }
 
 fn limit_version(limit: &Limit) -> u64 {
-    let quota = limit.quota;
+    let (quota, key) = (limit.quota, format!("{:?}", limit.key));
+    let numbers = [quota.interval().0, quota.burst().into(), limit.shards.get().into()].map(u64::to_be_bytes);
+    let [interval, burst, shards] = numbers;
     let [a, b, c, d, e, f, g, h, ..] =
-        digest::hash128(&[limit.name.as_bytes(), &quota.interval().0.to_be_bytes(), &quota.burst().to_be_bytes()]);
+        digest::hash128(&[limit.name.as_bytes(), key.as_bytes(), &interval, &burst, &shards]);
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

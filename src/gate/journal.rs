@@ -25,6 +25,8 @@ pub(super) struct Decision<'a> {
     pub(super) shed: bool,
     /// Whether Redis was away and the route's policy for that case decided.
     pub(super) degraded: bool,
+    /// Limits in shadow that would have refused it.
+    pub(super) would_refuse: &'a [String],
     pub(super) took: Millis,
 }
 
@@ -57,7 +59,8 @@ impl Journal {
 
     /// The line to write, if one is to be written.
     pub(super) fn line(&self, decision: &Decision<'_>, now: Millis) -> Option<String> {
-        let counted = decision.degraded || !decision.passed;
+        // What a limit in shadow would have refused is written as a refusal is.
+        let counted = decision.degraded || !decision.passed || !decision.would_refuse.is_empty();
         if counted {
             let pace = if decision.degraded { &self.degraded } else { &self.refusals };
             if pace.borrow_mut().take(now).is_err() {
@@ -79,6 +82,7 @@ impl Journal {
             "status": decision.status,
             "shed": decision.shed,
             "degraded": decision.degraded,
+            "shadow": decision.would_refuse,
             "took_ms": decision.took.0,
             // Refusals and degraded decisions that were not written since the last one that was.
             "left_out": if counted { self.left_out.replace(0) } else { 0 },
@@ -110,6 +114,7 @@ mod tests {
             passed,
             shed: false,
             degraded: false,
+            would_refuse: &[],
             took: Millis(3),
         }
     }
@@ -133,6 +138,15 @@ mod tests {
         let flood = Decision { degraded: true, ..decision(&id, false) };
         let written = (0..10_000).filter_map(|_| journal.line(&flood, Millis(0))).count();
         assert_eq!(written, 200, "up to a bound");
+    }
+
+    #[test]
+    fn what_a_limit_in_shadow_would_have_refused_is_written_as_a_refusal() {
+        let (journal, id, names) = (journal(0), Tag::of(&[]), ["user".to_owned()]);
+        let passed = Decision { would_refuse: &names, ..decision(&id, true) };
+        let line = journal.line(&passed, Millis(0)).unwrap();
+        assert!(line.contains("\"shadow\":[\"user\"]") && line.contains("\"verdict\":\"admitted\""), "{line}");
+        assert_eq!((0..10).filter_map(|_| journal.line(&passed, Millis(0))).count(), 1, "up to the same rate");
     }
 
     #[test]

@@ -21,10 +21,12 @@ pub(super) fn judge<'g>(
     brought: Option<Refusal>,
     route: &Route,
 ) -> Result<Passage<'g>, Refusal> {
+    let dark = reply.would_refuse.iter().filter_map(|at| question.limits.get(*at));
+    question.trace.would_refuse.borrow_mut().extend(dark.map(|limit| limit.name.clone()));
+    // Limits in shadow are not told to the client.
     let met = |levels: &[Level]| -> Vec<Met<'g>> {
-        let charges = question.call.buckets.iter().map(|(_, charge)| *charge);
-        let each = question.limits.iter().zip(charges).zip(levels);
-        each.map(|((limit, charge), level)| Met { name: &limit.name, charge, level: *level }).collect()
+        let each = question.enforced().zip(levels);
+        each.map(|((limit, _, charge), level)| Met { name: &limit.name, charge, level: *level }).collect()
     };
     let owned = |levels: &[Level]| -> Vec<OwnedMet> {
         met(levels).into_iter().map(|m| (m.name.to_owned(), m.charge, m.level)).collect()
@@ -56,6 +58,8 @@ pub(super) fn judge<'g>(
             let detail = "The operation was answered before; its answer was too large to be kept.";
             Err(Problem::from(Code::OutcomeUnknown).detail(detail).into())
         }
+        Verdict::TokenUsed => Err(Code::TokenUsed.into()),
+        Verdict::Revoked => Err(Code::IdentityRevoked.into()),
         Verdict::TooLate => Err(refusal::degraded(LATER).into()),
     }
 }

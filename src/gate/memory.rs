@@ -1,6 +1,6 @@
 //! What one isolate remembers, and what it would answer from it alone.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use sluice_upstash::Fault;
 
@@ -25,7 +25,10 @@ const OPERATIONS_BYTES: usize = 4 * 1024 * 1024;
 
 /// The memory of one isolate. Borrowed for the length of one step, never across an await.
 #[derive(Debug)]
-pub(super) struct Memory(RefCell<Inner>);
+pub(super) struct Memory {
+    inner: RefCell<Inner>,
+    chance: OnceCell<u32>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -53,7 +56,7 @@ pub(super) enum Recalled {
 impl Memory {
     /// An isolate that knows nothing yet.
     pub(super) fn new(config: &Gate) -> Self {
-        Self(RefCell::new(Inner {
+        let inner = Inner {
             breaker: Breaker::new(terms(config)),
             offset: Offset::default(),
             sales: Sales::new(SALES, config.snapshot, config.redis_deadline),
@@ -61,12 +64,21 @@ impl Memory {
             operations: Operations::new(OPERATIONS, OPERATIONS_BYTES, config.snapshot),
             slots: Slots::default(),
             repeats: Pace::new(repeats()),
-        }))
+        };
+        Self { inner: RefCell::new(inner), chance: OnceCell::new() }
+    }
+
+    /// A number drawn at random once an isolate: which shard of a limit is this isolate's.
+    pub(super) fn chance(&self, draw: impl FnOnce() -> [u8; 16]) -> u32 {
+        *self.chance.get_or_init(|| {
+            let [a, b, c, d, ..] = draw();
+            u32::from_be_bytes([a, b, c, d])
+        })
     }
 
     /// Goes on under another configuration with what is known.
     pub(super) fn adjust(&self, config: &Gate) {
-        let memory = &mut *self.0.borrow_mut();
+        let memory = &mut *self.inner.borrow_mut();
         memory.breaker.adjust(terms(config));
         memory.sales.adjust(config.snapshot, config.redis_deadline);
         memory.denied.adjust(config.snapshot);
@@ -75,7 +87,7 @@ impl Memory {
 
     /// What would be answered without asking. The operation's own outcome comes first.
     pub(super) fn recall(&self, question: &Question<'_>, now: Millis) -> Recalled {
-        let memory = self.0.borrow();
+        let memory = self.inner.borrow();
         if let Some((op, fingerprint)) = question.operation() {
             match memory.operations.get(&op, &fingerprint, now) {
                 Some(MetOperation::Answered(answer)) => return Recalled::Answer(answer.to_owned()),
@@ -99,72 +111,72 @@ impl Memory {
 
     /// Whether a repeated attempt may ask Redis although memory would refuse it.
     pub(super) fn may_repeat(&self, now: Millis) -> bool {
-        self.0.borrow_mut().repeats.take(now).is_ok()
+        self.inner.borrow_mut().repeats.take(now).is_ok()
     }
 
     /// Whether `most` requests are on their way to the origin.
     pub(super) fn is_busy(&self, most: usize, now: Millis) -> bool {
-        self.0.borrow_mut().slots.is_full(most, now)
+        self.inner.borrow_mut().slots.is_full(most, now)
     }
 
     /// A request sets out for the origin, and is over by `until`; `None` when `most` are on their way.
     pub(super) fn take_slot(&self, most: usize, until: Millis, now: Millis) -> Option<Slot> {
-        self.0.borrow_mut().slots.take(most, until, now)
+        self.inner.borrow_mut().slots.take(most, until, now)
     }
 
     /// It is over.
     pub(super) fn give_slot(&self, slot: Slot) {
-        self.0.borrow_mut().slots.give(slot);
+        self.inner.borrow_mut().slots.give(slot);
     }
 
     /// Whether Redis may be asked.
     pub(super) fn permit(&self, now: Millis) -> Permit {
-        self.0.borrow_mut().breaker.permit(now)
+        self.inner.borrow_mut().breaker.permit(now)
     }
 
     /// The sale, as Redis told it lately.
     pub(super) fn sale(&self, sku: &Sku, now: Millis) -> Option<Snapshot> {
-        self.0.borrow().sales.get(sku, now)
+        self.inner.borrow().sales.get(sku, now)
     }
 
     /// Whether this caller is to bring a new snapshot of the sale.
     pub(super) fn begin_refresh(&self, sku: &Sku, now: Millis) -> bool {
-        self.0.borrow_mut().sales.begin_refresh(sku, now)
+        self.inner.borrow_mut().sales.begin_refresh(sku, now)
     }
 
     /// The latest that Redis' clock can show at `now`; zero before the first reply.
     pub(super) fn latest(&self, now: Millis) -> Millis {
-        self.0.borrow().offset.latest(now).unwrap_or_default()
+        self.inner.borrow().offset.latest(now).unwrap_or_default()
     }
 
     /// An attempt at an operation begins, and is over by `until`.
     pub(super) fn begin(&self, op: Tag, fingerprint: Tag, until: Millis) {
-        self.0.borrow_mut().operations.begin(op, fingerprint, until);
+        self.inner.borrow_mut().operations.begin(op, fingerprint, until);
     }
 
     /// The attempt ended without an answer that would be repeated.
     pub(super) fn forget(&self, op: &Tag) {
-        self.0.borrow_mut().operations.forget(op);
+        self.inner.borrow_mut().operations.forget(op);
     }
 
     /// The operation has its final answer.
     pub(super) fn answered(&self, op: Tag, fingerprint: Tag, answer: String, now: Millis) {
-        self.0.borrow_mut().operations.answered(op, fingerprint, answer, now);
+        self.inner.borrow_mut().operations.answered(op, fingerprint, answer, now);
     }
 
     /// Nothing is left of a sale at Redis' time `at`.
     pub(super) fn sold_out(&self, sku: &Sku, at: Millis, now: Millis) {
-        self.0.borrow_mut().sales.sold_out(sku, at, now);
+        self.inner.borrow_mut().sales.sold_out(sku, at, now);
     }
 
     /// There is no such sale.
     pub(super) fn unknown(&self, sku: &Sku, now: Millis) {
-        self.0.borrow_mut().sales.learn_unknown(sku, now);
+        self.inner.borrow_mut().sales.learn_unknown(sku, now);
     }
 
     /// Learns from a call that was answered.
     pub(super) fn learn(&self, question: &Question<'_>, reply: &Reply, asked: Millis, heard: Millis) {
-        let mut memory = self.0.borrow_mut();
+        let mut memory = self.inner.borrow_mut();
         memory.breaker.answered();
         memory.offset.learn(asked, heard, reply.now);
         match (question.sku, reply.sale) {
@@ -176,7 +188,7 @@ impl Memory {
         }
         match (&reply.verdict, question.operation()) {
             (Verdict::Limited { levels }, _) => {
-                for ((bucket, (_, charge)), level) in question.buckets.iter().zip(&question.call.buckets).zip(levels) {
+                for ((_, bucket, charge), level) in question.enforced().zip(levels) {
                     if charge.wait(*level).is_some_and(|wait| wait > Micros(0)) {
                         memory.denied.learn(bucket.clone(), *level, reply.now, heard);
                     }
@@ -191,7 +203,7 @@ impl Memory {
 
     /// Learns from a call that failed. An error by which the database shows that it lives is no outage.
     pub(super) fn failed(&self, fault: &Fault, now: Millis) {
-        let breaker = &mut self.0.borrow_mut().breaker;
+        let breaker = &mut self.inner.borrow_mut().breaker;
         match fault {
             Fault::Refused(_) => breaker.answered(),
             Fault::Unauthorized => breaker.failed_for_good(now),
@@ -214,10 +226,9 @@ impl Inner {
     fn denied(&self, question: &Question<'_>, now: Millis) -> Recalled {
         let Some(latest) = self.offset.latest(now) else { return Recalled::Nothing };
         let mut refused = Vec::new();
-        for ((bucket, (_, charge)), limit) in question.buckets.iter().zip(&question.call.buckets).zip(&question.limits)
-        {
-            if let Some(level) = self.denied.refuses(bucket, *charge, latest, now) {
-                refused.push((limit.name.clone(), *charge, level));
+        for (limit, bucket, charge) in question.enforced() {
+            if let Some(level) = self.denied.refuses(bucket, charge, latest, now) {
+                refused.push((limit.name.clone(), charge, level));
             }
         }
         if refused.is_empty() { Recalled::Nothing } else { Recalled::Refused(Refusal::limited(refused)) }

@@ -10,7 +10,7 @@ use super::{Gate, whole};
 use crate::admit::Charge;
 use crate::config::{IpMissing, KeyPart, Limit, OnAmbiguous, Route};
 use crate::digest::Tag;
-use crate::model::{Cost, Millis, Partition, Sku};
+use crate::model::{Millis, Partition, Sku};
 use crate::script::admit::{Call, Claiming};
 use crate::shed::denied::Bucket;
 
@@ -19,6 +19,7 @@ pub(super) struct Question<'g> {
     pub(super) sku: Option<&'g Sku>,
     /// What the operation is known by in this isolate's memory, and in its claim's key.
     pub(super) op: Option<Tag>,
+    /// The limits that apply, those in shadow last, as are their buckets.
     pub(super) limits: Vec<&'g Limit>,
     pub(super) buckets: Vec<Bucket>,
     pub(super) call: Call,
@@ -27,10 +28,22 @@ pub(super) struct Question<'g> {
     pub(super) trace: &'g Trace,
 }
 
-impl Question<'_> {
+impl<'g> Question<'g> {
     /// The operation, with the fingerprint of its request.
     pub(super) fn operation(&self) -> Option<(Tag, Tag)> {
         self.op.zip(self.call.claiming.as_ref().map(|claiming| claiming.fingerprint))
+    }
+
+    /// The limits that can refuse, with their buckets and charges.
+    pub(super) fn enforced(&self) -> impl Iterator<Item = (&'g Limit, &Bucket, Charge)> + use<'_, 'g> {
+        let charges = self.call.buckets.iter().map(|(_, charge)| *charge);
+        let all = self
+            .limits
+            .iter()
+            .zip(&self.buckets)
+            .zip(charges)
+            .map(|((limit, bucket), charge)| (*limit, bucket, charge));
+        all.take(self.limits.len().saturating_sub(self.call.shadow))
     }
 }
 
@@ -48,19 +61,29 @@ impl<T: Transport + 'static> Gate<T> {
         let sku = caller.sku.as_ref();
         let partition = self.partition(caller);
         let (mut limits, mut buckets, mut keyed) = (Vec::new(), Vec::new(), Vec::new());
-        for at in limits_of(edition, route, caller) {
-            let Some(limit) = edition.config.limits.get(at) else { continue };
+        let mut apply: Vec<(usize, &Limit)> = limits_of(edition, route, caller)
+            .into_iter()
+            .filter_map(|at| edition.config.limits.get(at).map(|limit| (at, limit)))
+            .collect();
+        let in_shadow = |limit: &Limit| route.shadow || limit.shadow;
+        apply.sort_by_key(|(_, limit)| in_shadow(limit));
+        let shadow = apply.iter().filter(|(_, limit)| in_shadow(limit)).count();
+        for (at, limit) in apply {
             let subject = caller.subject(&limit.key, route);
-            keyed.push((
-                self.keys.bucket(partition, &limit.name, &subject),
-                Charge { quota: limit.quota, cost: Cost(1) },
-            ));
+            let key = match limit.shards.get() {
+                1 => self.keys.bucket(partition, &limit.name, &subject),
+                shards => {
+                    let mine = self.memory.chance(|| ports.random()) % shards;
+                    self.keys.shard(partition, &limit.name, &subject, mine)
+                }
+            };
+            keyed.push((key, Charge { quota: limit.quota, cost: limit.cost(caller.quantity) }));
             buckets.push(Bucket { version: edition.limit_version(at), limit: at, subject });
             limits.push(limit);
         }
         let op = caller.operation.map(|key| self.op(route, caller, &key));
         let claiming = op.map(|op| self.claiming(edition, route, request, caller, op, ports));
-        let call = Call { claiming, buckets: keyed, ..Call::default() };
+        let call = Call { claiming, buckets: keyed, shadow, ..Call::default() };
         Question { sku, op, limits, buckets, call, patience: edition.config.redis_deadline, trace }
     }
 

@@ -1,7 +1,7 @@
 //! What is learnt of a request on its way, for the log and the counters: filled while it is served, read when it is
 //! answered.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::model::{Millis, Sku};
 
@@ -18,4 +18,6 @@ pub(super) struct Trace {
     pub(super) redis: Cell<Option<Millis>>,
     /// How long it waited for the origin's answer, when it was forwarded.
     pub(super) origin: Cell<Option<Millis>>,
+    /// Names of the limits in shadow that would have refused it.
+    pub(super) would_refuse: RefCell<Vec<String>>,
 }

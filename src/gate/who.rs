@@ -37,6 +37,8 @@ pub struct Caller {
     pub attempt: u32,
     /// The client's own `Idempotency-Key`, on routes with operations.
     pub client_key: Option<String>,
+    /// Units wanted by the body, where it is an order; else 1.
+    pub quantity: u32,
     /// Who asks and by which key, on routes with operations.
     pub operation: Option<Tag>,
 }
@@ -76,12 +78,12 @@ pub fn identify(
     };
     let attempt = request.header(ATTEMPT).and_then(|n| n.parse().ok()).unwrap_or(1);
     let client_key = if route.is_operation() { client_key(request)? } else { None };
-    body(route, request)?;
+    let quantity = body(route, request)?;
     let token_expired = token.is_some_and(|(_, expired)| expired);
     let token = token.map(|(id, _)| id);
     let ip = address.map(ClientIp::from_ip);
     let mut caller =
-        Caller { user, address, ip, exempt, sku, token, token_expired, attempt, client_key, operation: None };
+        Caller { user, address, ip, exempt, sku, token, token_expired, attempt, client_key, quantity, operation: None };
     caller.operation = operation::of(route, request, &caller)?;
     Ok(caller)
 }
@@ -142,15 +144,16 @@ fn client_key(request: &Request) -> Result<Option<String>, Problem> {
     if fine { Ok(Some(key.to_owned())) } else { Err(Code::InvalidIdempotencyKey.into()) }
 }
 
-fn body(route: &Route, request: &Request) -> Result<(), Problem> {
+/// Checks the body: how many units it asks for.
+fn body(route: &Route, request: &Request) -> Result<u32, Problem> {
     match (&request.body, route.body) {
         (Body::TooLarge, _) => Err(Code::BodyTooLarge.into()),
         (Body::Whole(bytes), _) if bytes.len() > route.body_limit => Err(Code::BodyTooLarge.into()),
-        (Body::Whole(_), BodyRule::Any) => Ok(()),
-        (Body::Whole(bytes), BodyRule::Order) => match OrderRequest::parse(request.header("content-type"), bytes) {
-            Ok(_) => Ok(()),
-            Err(code) => Err(code.into()),
-        },
+        (Body::Whole(_), BodyRule::Any) => Ok(1),
+        (Body::Whole(bytes), BodyRule::Order) => {
+            let order = OrderRequest::parse(request.header("content-type"), bytes)?;
+            Ok(order.quantity)
+        }
     }
 }
 

@@ -79,6 +79,17 @@ impl Quota {
         Self::new(burst, Micros(period.div_ceil(count)))
     }
 
+    /// The share of one of `shards` buckets that hold this quota together: burst and rate are divided evenly, so the
+    /// rate of all stays what it was. `None` unless each gets a whole number of units, at least one.
+    #[must_use]
+    pub fn share(self, shards: NonZeroU32) -> Option<Self> {
+        let (burst, interval) = (self.burst(), self.interval().0.checked_mul(u64::from(shards.get()))?);
+        if burst % shards.get() != 0 {
+            return None;
+        }
+        Self::new(burst / shards.get(), Micros(interval)).ok()
+    }
+
     /// How many units pass at once after a long rest.
     #[must_use]
     pub fn burst(self) -> u32 {
@@ -122,6 +133,14 @@ mod tests {
         assert_eq!(Quota::parse(1, "1/60s").unwrap().interval(), Micros(60_000_000));
         assert_eq!(Quota::parse(6000, "6000/s").unwrap().interval(), Micros(167), "rounded up");
         assert_eq!(Quota::parse(10, "100/m").unwrap().interval(), Micros(600_000));
+    }
+
+    #[test]
+    fn a_quota_is_shared_evenly_or_not_at_all() {
+        let share = |burst, shards| Quota::parse(burst, "1000/s").unwrap().share(NonZeroU32::new(shards).unwrap());
+        assert_eq!(share(100, 4), Quota::new(25, Micros(4_000)).ok());
+        assert_eq!(share(100, 1), Quota::parse(100, "1000/s").ok());
+        assert_eq!((share(100, 3), share(2, 4)), (None, None));
     }
 
     #[test]

@@ -32,6 +32,16 @@ pub struct Claiming {
     pub held: bool,
 }
 
+/// A stored order token: an operation consumes it, any other request is issued it.
+#[derive(Clone, Debug)]
+pub struct StoredToken {
+    /// Its key ([`super::keys::Keyspace::token`]).
+    pub key: String,
+    /// For an operation, the Redis time at which the token ends. When it is issued, how long it is kept; counted from
+    /// the sale's start where the call reads the sale and that is still to come.
+    pub time: Millis,
+}
+
 /// The sale that a call reads.
 #[derive(Clone, Debug)]
 pub struct Sale {
@@ -46,12 +56,18 @@ pub struct Sale {
 pub struct Call {
     /// The operation, on routes that have one.
     pub claiming: Option<Claiming>,
+    /// Key of the mark that the user's JWT is revoked, where that is asked.
+    pub revoked: Option<String>,
+    /// The order token, where tokens are stored.
+    pub token: Option<StoredToken>,
     /// The sale, when a snapshot of it is wanted.
     pub sale: Option<Sale>,
     /// Whether the caller would refuse an operation that has no claim yet.
     pub else_refuse: bool,
-    /// Key and charge of each bucket.
+    /// Key and charge of each bucket, those in shadow last.
     pub buckets: Vec<(String, Charge)>,
+    /// How many of them are in shadow: they refuse nothing.
+    pub shadow: usize,
     /// Latest Redis time at which it may claim; zero for any.
     pub call_by: Millis,
     /// Now, where Redis' own clock cannot be used; zero else.
@@ -63,14 +79,20 @@ impl Call {
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let claim = self.claiming.iter().map(|c| c.key.clone());
+        let token = self.token.iter().map(|token| token.key.clone());
         let sale = self.sale.iter().flat_map(|sale| &sale.keys).cloned();
-        claim.chain(sale).chain(self.buckets.iter().map(|(key, _)| key.clone())).collect()
+        claim
+            .chain(self.revoked.clone())
+            .chain(token)
+            .chain(sale)
+            .chain(self.buckets.iter().map(|(key, _)| key.clone()))
+            .collect()
     }
 
     /// ARGV, in the script's order.
     #[must_use]
     pub fn args(&self) -> Vec<Arg<'_>> {
-        let mut args = Vec::with_capacity(10 + self.buckets.len() * 3);
+        let mut args = Vec::with_capacity(13 + self.buckets.len() * 3);
         match &self.claiming {
             Some(c) => args.extend([
                 Arg::Str(c.owner.as_str()),
@@ -84,6 +106,8 @@ impl Call {
         }
         let sale = self.sale.as_ref().map_or(0, |sale| if sale.refuses { 1 } else { 2 });
         args.extend([self.call_by.0, self.now.0, sale, self.else_refuse.into()].map(Arg::Int));
+        let token = self.token.as_ref().map_or(0, |token| token.time.0);
+        args.extend([token, self.revoked.is_some().into(), self.shadow as u64].map(Arg::Int));
         for (_, charge) in &self.buckets {
             let quota = charge.quota;
             args.extend([quota.interval().0, quota.burst().into(), charge.cost.0.into()].map(Arg::Int));
@@ -101,6 +125,8 @@ pub struct Reply {
     pub now: Millis,
     /// The sale, when it was asked for and read.
     pub sale: Option<Snapshot>,
+    /// Positions of the buckets in shadow that would have refused.
+    pub would_refuse: Vec<usize>,
 }
 
 /// Reads a reply.
@@ -111,7 +137,8 @@ pub fn parse(reply: Value) -> Result<Reply, ReplyFault> {
     let mut reply = Reader::new(reply)?;
     let status = reply.int()?;
     let now = Millis(reply.amount()?);
-    let mut sale = None;
+    let (mut sale, mut would_refuse) = (None, Vec::new());
+    let mut levels = |reply| levels(reply, &mut would_refuse);
     if matches!(status, 0 | 1 | 4 | 8) {
         sale = snapshot(&reply.text()?, now)?;
     }
@@ -129,9 +156,11 @@ pub fn parse(reply: Value) -> Result<Reply, ReplyFault> {
         7 => Verdict::Tombstone,
         8 => Verdict::Shut(sale.and_then(|sale| sale.shut(now)).ok_or(ReplyFault)?),
         9 => Verdict::ElseRefused,
+        10 => Verdict::TokenUsed,
+        11 => Verdict::Revoked,
         _ => return Err(ReplyFault),
     };
-    Ok(Reply { verdict, now, sale })
+    Ok(Reply { verdict, now, sale, would_refuse })
 }
 
 /// The sale as the script packs it; `None` when it was not read or is not there.
@@ -152,8 +181,14 @@ fn snapshot(text: &str, at: Millis) -> Result<Option<Snapshot>, ReplyFault> {
     Ok(Some(Snapshot { at, starts_at, ends_at, paused, stock, price }))
 }
 
-fn levels(reply: Reader) -> Result<Vec<Level>, ReplyFault> {
-    Ok(reply.amounts()?.into_iter().map(|us| Level(Micros(us))).collect())
+/// Each bucket's level; of one in shadow that would have refused the script tells `-1 - level`.
+fn levels(reply: Reader, would_refuse: &mut Vec<usize>) -> Result<Vec<Level>, ReplyFault> {
+    let mut told = reply.ints()?;
+    for (at, level) in told.iter_mut().enumerate().filter(|(_, level)| **level < 0) {
+        would_refuse.push(at);
+        *level = -1 - *level;
+    }
+    Ok(told.into_iter().map(|us| Level(Micros(us.unsigned_abs()))).collect())
 }
 
 #[cfg(test)]
@@ -169,12 +204,20 @@ mod tests {
             ints(&[]),
             ints(&[0]),
             ints(&[0, 1]),
-            ints(&[10, 1]),
+            ints(&[12, 1]),
             ints(&[1, -1]),
-            ints(&[1, 1, -5]),
+            ints(&[1, 1, 5]),
         ] {
             assert_eq!(parse(reply.clone()), Err(ReplyFault), "{reply:?}");
         }
+    }
+
+    #[test]
+    fn a_bucket_in_shadow_that_would_have_refused_is_told_as_negative() {
+        let [status, now, level, dark] = [1, 7, 500, -1].map(Value::Int);
+        let reply = parse(Value::Array(vec![status, now, Value::Str(String::new()), level, dark])).unwrap();
+        assert_eq!(reply.verdict, Verdict::Limited { levels: [500, 0].map(|us| Level(Micros(us))).to_vec() });
+        assert_eq!(reply.would_refuse, [1]);
     }
 
     #[test]

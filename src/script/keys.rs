@@ -131,6 +131,24 @@ impl Keyspace {
         self.key(p, "claim", op.as_str())
     }
 
+    /// The same bucket's share of one shard, where the limit is split into shards.
+    #[must_use]
+    pub fn shard(&self, p: Partition, limit: &str, subject: &Tag, shard: u32) -> String {
+        format!("{}:{shard}", self.bucket(p, limit, subject))
+    }
+
+    /// A stored order token, until it is consumed or ends. `id` is the token's own; the key holds its hash.
+    #[must_use]
+    pub fn token(&self, p: Partition, id: &Tag) -> String {
+        self.key(p, "token", Tag::of(&[id.as_str().as_bytes()]).as_str())
+    }
+
+    /// The mark of a revoked user JWT. `jti` is the JWT's own; the key holds its hash.
+    #[must_use]
+    pub fn revoked(&self, p: Partition, jti: &str) -> String {
+        self.key(p, "revoked", Tag::of(&[jti.as_bytes()]).as_str())
+    }
+
     /// Whether a key that someone else names is a claim of partition `p`, and nothing else.
     #[must_use]
     pub fn is_claim(&self, p: Partition, key: &str) -> bool {

@@ -51,14 +51,14 @@ impl Reader {
         }
     }
 
-    /// All that is left, as amounts.
+    /// All that is left, as integers.
     ///
     /// # Errors
     /// [`ReplyFault`] when one is none.
-    pub fn amounts(mut self) -> Result<Vec<u64>, ReplyFault> {
+    pub fn ints(mut self) -> Result<Vec<i64>, ReplyFault> {
         let mut all = Vec::with_capacity(self.0.len());
         while self.0.len() > 0 {
-            all.push(self.amount()?);
+            all.push(self.int()?);
         }
         Ok(all)
     }

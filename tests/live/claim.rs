@@ -4,7 +4,7 @@ use redis::Connection;
 use sluice::admit::{Charge, Verdict};
 use sluice::digest::Tag;
 use sluice::model::{Cost, Micros, Millis, Quota};
-use sluice::script::admit::{Call, Claiming};
+use sluice::script::admit::{Call, Claiming, Sale, StoredToken};
 use sluice::script::release::Release;
 use sluice::script::{complete, release};
 
@@ -32,10 +32,8 @@ fn call(owner: &str, body: &str, ms: u64) -> Call {
             held: false,
         }),
         buckets: vec![(BUCKET.to_owned(), charge)],
-        sale: None,
-        else_refuse: false,
-        call_by: Millis(0),
         now: Millis(NOW + ms).micros(),
+        ..Call::default()
     }
 }
 
@@ -183,4 +181,103 @@ async fn r_truxify_2387_of_many_at_the_same_instant_one_runs() {
         admitted += usize::from(contender.await.unwrap());
     }
     assert_eq!(admitted, 1);
+}
+
+const TOKEN: &str = "sl1:{p0}:token:t";
+/// When the token ends. Keys live by Redis' own clock, so it lies beyond that.
+const ENDS: u64 = NOW + 600_000;
+
+/// The same call where tokens are stored.
+fn with_token(call: Call) -> Call {
+    Call { token: Some(StoredToken { key: TOKEN.to_owned(), time: Millis(ENDS) }), ..call }
+}
+
+fn issue(redis: &mut Connection) {
+    let token = Some(StoredToken { key: TOKEN.to_owned(), time: Millis(600_000) });
+    let call = Call { token, now: Millis(NOW).micros(), ..Call::default() };
+    assert!(is_admitted(&admit(redis, &call)));
+}
+
+fn has_token(redis: &mut Connection) -> bool {
+    redis::cmd("EXISTS").arg(TOKEN).query(redis).unwrap()
+}
+
+#[tokio::test]
+async fn a_stored_token_is_consumed_by_the_claim_and_by_nothing_else() {
+    let stack = redis_only().await;
+    let mut redis = connect(&stack);
+    assert_eq!(admit(&mut redis, &with_token(call("a", "x", 0))), Verdict::TokenUsed);
+    assert_eq!(stored(&mut redis), (None, None), "a refusal changes nothing");
+    issue(&mut redis);
+    let refused = Call { else_refuse: true, ..with_token(call("a", "x", 0)) };
+    assert_eq!(admit(&mut redis, &refused), Verdict::ElseRefused);
+    let dry = Charge { quota: Quota::parse(1, "1/h").unwrap(), cost: Cost(2) };
+    let limited = Call { buckets: vec![(BUCKET.to_owned(), dry)], ..with_token(call("a", "x", 0)) };
+    assert!(matches!(admit(&mut redis, &limited), Verdict::Limited { .. }));
+    assert!(has_token(&mut redis), "what was refused may come again with the same token");
+
+    assert!(is_admitted(&admit(&mut redis, &with_token(call("a", "x", 0)))));
+    assert!(!has_token(&mut redis));
+    assert!(is_admitted(&admit(&mut redis, &with_token(call("a", "x", 0)))), "its own call, run twice");
+    assert!(matches!(admit(&mut redis, &with_token(call("b", "x", 1))), Verdict::InFlight { .. }));
+    assert!(is_admitted(&admit(&mut redis, &with_token(call("b", "x", 30_000)))), "a lapsed claim stands in for it");
+    assert!(finish(&mut redis, "b", Some("202\n\nt")));
+    assert_eq!(admit(&mut redis, &with_token(call("c", "x", 0))), Verdict::Replay { answer: "202\n\nt".into() });
+}
+
+#[tokio::test]
+async fn a_claim_that_is_given_up_stands_in_for_its_stored_token_until_that_ends() {
+    let stack = redis_only().await;
+    let mut redis = connect(&stack);
+    issue(&mut redis);
+    assert!(is_admitted(&admit(&mut redis, &with_token(call("a", "x", 0)))));
+    assert!(give_up(&mut redis, "a", Release::Forget));
+    assert!(!give_up(&mut redis, "a", Release::Forget), "once");
+    let ends: u64 = redis::cmd("PEXPIRETIME").arg(KEY).query(&mut redis).unwrap();
+    assert_eq!(ends, ENDS);
+    let refused = Call { else_refuse: true, ..with_token(call("b", "x", 1)) };
+    assert_eq!(admit(&mut redis, &refused), Verdict::ElseRefused, "it has no outcome");
+    assert!(is_admitted(&admit(&mut redis, &with_token(call("b", "y", 1)))), "with any body: nothing was begun");
+    assert!(matches!(admit(&mut redis, &with_token(call("c", "y", 2))), Verdict::InFlight { .. }));
+}
+
+#[tokio::test]
+async fn a_claim_outlives_its_lease_for_as_long_as_the_token_that_it_consumed() {
+    let stack = redis_only().await;
+    let mut redis = connect(&stack);
+    issue(&mut redis);
+    admit(&mut redis, &with_token(call("a", "x", 0)));
+    let left = ttls(&mut redis).into_iter().find(|(key, _)| key == KEY).unwrap().1;
+    assert!((590_000..=600_000).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn a_token_is_kept_from_the_start_of_its_sale_on() {
+    let stack = redis_only().await;
+    let mut redis = connect(&stack);
+    let sale = ["sl1:{p0}:sale:demo".to_owned(), "sl1:{p0}:stock:demo".to_owned()];
+    let terms = [("starts_at", NOW + 3_600_000), ("ends_at", NOW + 7_200_000), ("paused", 0)];
+    let () = redis::pipe().hset_multiple(&sale[0], &terms).set(&sale[1], 5).query(&mut redis).unwrap();
+    let call = Call {
+        token: Some(StoredToken { key: TOKEN.to_owned(), time: Millis(600_000) }),
+        sale: Some(Sale { keys: sale, refuses: false }),
+        now: Millis(NOW).micros(),
+        ..Call::default()
+    };
+    assert!(is_admitted(&admit(&mut redis, &call)));
+    let left = ttls(&mut redis).into_iter().find(|(key, _)| key == TOKEN).unwrap().1;
+    assert!((4_190_000..=4_200_000).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn a_revoked_user_is_refused_before_anything_else_is_told() {
+    let stack = redis_only().await;
+    let mut redis = connect(&stack);
+    let mark = "sl1:{p0}:revoked:j";
+    let revocable = |owner| Call { revoked: Some(mark.to_owned()), ..call(owner, "x", 0) };
+    assert!(is_admitted(&admit(&mut redis, &revocable("a"))));
+    redis::cmd("SET").arg(mark).arg(1).arg("EX").arg(60).exec(&mut redis).unwrap();
+    let before = stored(&mut redis);
+    assert_eq!(admit(&mut redis, &revocable("b")), Verdict::Revoked);
+    assert_eq!(stored(&mut redis), before);
 }

@@ -28,10 +28,15 @@ pub(crate) fn eval(redis: &mut Connection, script: &Script, keys: &[String], arg
     value(command.query(redis).unwrap())
 }
 
-/// Runs `lua/admit.lua`.
-pub(crate) fn admit(redis: &mut Connection, call: &Call) -> sluice::admit::Verdict {
+/// Runs `lua/admit.lua`: its whole reply.
+pub(crate) fn reply(redis: &mut Connection, call: &Call) -> admit::Reply {
     let reply = eval(redis, &admit::SCRIPT, &call.keys(), &call.args());
-    admit::parse(reply).unwrap().verdict
+    admit::parse(reply).unwrap()
+}
+
+/// Runs `lua/admit.lua`: its verdict.
+pub(crate) fn admit(redis: &mut Connection, call: &Call) -> sluice::admit::Verdict {
+    reply(redis, call).verdict
 }
 
 fn value(reply: RedisValue) -> Value {

@@ -31,7 +31,7 @@ fn told(stage: &Stage) -> Vec<String> {
 /// Interval and burst of the user's bucket in the last call.
 fn user_limit(stage: &Stage) -> (u64, u64) {
     let args = stage.args(stage.commands().len() - 1);
-    (args[10].as_u64().unwrap(), args[11].as_u64().unwrap())
+    (args[13].as_u64().unwrap(), args[14].as_u64().unwrap())
 }
 
 #[test]

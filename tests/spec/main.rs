@@ -11,6 +11,7 @@
 mod front;
 mod in_flight;
 mod life;
+mod limits;
 mod lists;
 mod live;
 mod memory;

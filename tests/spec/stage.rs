@@ -179,6 +179,11 @@ impl Stage {
         asked[3..3 + keys].iter().map(|key| key.as_str().unwrap().to_owned()).collect()
     }
 
+    /// What is drawn at random goes on from here.
+    pub(crate) fn draw(&self, chance: u128) {
+        self.chance.set(chance);
+    }
+
     /// Time passes.
     pub(crate) fn later(&self, ms: u64) {
         self.passed.set(self.passed.get() + ms);

@@ -105,6 +105,23 @@ async fn passing_refusals_give_the_claim_up() {
 }
 
 #[tokio::test]
+async fn a_passing_refusal_leaves_the_claim_in_place_of_the_stored_token_that_it_consumed() {
+    let shop = Shop::selling(1).await;
+    let origin = shop.origin().await;
+    shop.redis.ask::<()>("SET sl1:{p0}:stock:demo 0").await;
+    let (order, key, before) = claimed(&shop, Order::by("1"), 'F').await;
+    let now: Vec<u64> = shop.redis.ask("TIME").await;
+    let ends = (now[0] + 600) * 1_000;
+    shop.redis.ask_with::<()>(&["SET", &key, &format!("{before}{ends}"), "PX", "600000"]).await;
+    let answer = origin.client.place(&order).await;
+    assert_eq!((answer.code().as_str(), answer.header("sluice-completed")), ("sold_out", Some("1")));
+    let after = record(&shop, &key).await.unwrap();
+    assert_eq!(after[..90], format!("R{}", &before[1..]));
+    let until: u64 = shop.redis.ask_with(&["PEXPIRETIME", &key]).await;
+    assert_eq!(until, ends);
+}
+
+#[tokio::test]
 async fn what_is_not_sure_leaves_the_claim_alone() {
     let shop = Shop::selling(1).await;
     let origin = shop.origin().await;
