@@ -87,6 +87,8 @@ pub enum OnRedisDown {
     Closed,
     /// It passes without limits.
     Open,
+    /// It passes as the isolate's own buckets, of the same shape, allow.
+    Local,
 }
 
 /// What an ambiguous outcome leads to.
@@ -130,7 +132,7 @@ pub(super) fn route(
     let body_limit = section.number("body_limit", 0..=1_048_576, Some(65_536));
     let named: Vec<Option<usize>> = section.texts("limits").iter().map(|(name, at)| find(name, at)).collect();
     let shadow = section.flag("shadow", false);
-    let down = [("closed", OnRedisDown::Closed), ("open", OnRedisDown::Open)];
+    let down = [("closed", OnRedisDown::Closed), ("open", OnRedisDown::Open), ("local", OnRedisDown::Local)];
     let on_redis_down = section.choice("on_redis_down", &down, false);
     let ambiguous = [("hold", OnAmbiguous::Hold), ("retry", OnAmbiguous::Retry)];
     let on_ambiguous = section.choice("on_ambiguous", &ambiguous, false);

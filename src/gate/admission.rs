@@ -115,7 +115,7 @@ impl<T: Transport + 'static> Gate<T> {
     ) -> Result<Passage<'g>, Refusal> {
         let asked = ports.now();
         if let Permit::Refused(wait) = self.memory.permit(asked) {
-            return degraded(route, wait.max(LATER), question.trace);
+            return degraded(&self.memory, route, &question, wait.max(LATER), asked);
         }
         let patience = question.patience;
         let deadline = asked.plus(patience);
@@ -141,16 +141,21 @@ impl<T: Transport + 'static> Gate<T> {
         match outcome {
             Ok(reply) => {
                 self.memory.learn(&question, &reply, asked, heard);
+                if reply.verdict == Verdict::TooLate {
+                    return degraded(&self.memory, route, &question, LATER, heard);
+                }
                 judge(&question, reply, refusal, route)
             }
             Err(fault) => {
                 self.memory.failed(&fault, heard);
                 ports.log(&fault_line(&route.name, &fault));
-                if let (Some(claiming), Fault::Timeout | Fault::Unreachable(_)) = (question.call.claiming, &fault) {
+                if let (Some(claiming), Fault::Timeout | Fault::Unreachable(_)) =
+                    (question.call.claiming.take(), &fault)
+                {
                     let (gate, world) = (Rc::clone(self), ports.clone());
                     ports.background(async move { gate.forget(&claiming, patience, &world).await });
                 }
-                degraded(route, LATER, question.trace)
+                degraded(&self.memory, route, &question, LATER, heard)
             }
         }
     }

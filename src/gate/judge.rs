@@ -1,9 +1,9 @@
 //! What a verdict leads to, and what a request gets while there is none: the one place that holds the outage policy.
 
 use super::admission::{Admitted, Held, Passage};
+use super::memory::Memory;
 use super::question::Question;
 use super::refusal::{self, LATER, OwnedMet, Refusal};
-use super::trace::Trace;
 use crate::admit::{Level, Verdict};
 use crate::api::code::Code;
 use crate::api::problem::Problem;
@@ -23,14 +23,8 @@ pub(super) fn judge<'g>(
 ) -> Result<Passage<'g>, Refusal> {
     let dark = reply.would_refuse.iter().filter_map(|at| question.limits.get(*at));
     question.trace.would_refuse.borrow_mut().extend(dark.map(|limit| limit.name.clone()));
-    // Limits in shadow are not told to the client.
-    let met = |levels: &[Level]| -> Vec<Met<'g>> {
-        let each = question.enforced().zip(levels);
-        each.map(|((limit, _, charge), level)| Met { name: &limit.name, charge, level: *level }).collect()
-    };
-    let owned = |levels: &[Level]| -> Vec<OwnedMet> {
-        met(levels).into_iter().map(|m| (m.name.to_owned(), m.charge, m.level)).collect()
-    };
+    let met = |levels: &[Level]| met(question, levels);
+    let owned = |levels: &[Level]| owned(question, levels);
     match reply.verdict {
         Verdict::Admitted { taken_over, levels } => {
             let operation = question.call.claiming.as_ref().map(|claiming| Held {
@@ -60,6 +54,7 @@ pub(super) fn judge<'g>(
         }
         Verdict::TokenUsed => Err(Code::TokenUsed.into()),
         Verdict::Revoked => Err(Code::IdentityRevoked.into()),
+        // Whoever asked has dealt with it: nobody has looked at the request.
         Verdict::TooLate => Err(refusal::degraded(LATER).into()),
     }
 }
@@ -70,11 +65,31 @@ pub(super) fn replay<'g>(answer: &str) -> Result<Passage<'g>, Refusal> {
     Ok(Passage::Replay(response))
 }
 
+/// The limits as the request met them. Those in shadow are not told to the client.
+fn met<'g>(question: &Question<'g>, levels: &[Level]) -> Vec<Met<'g>> {
+    let each = question.enforced().zip(levels);
+    each.map(|((limit, _, charge), level)| Met { name: &limit.name, charge, level: *level }).collect()
+}
+
+fn owned(question: &Question<'_>, levels: &[Level]) -> Vec<OwnedMet> {
+    met(question, levels).into_iter().map(|m| (m.name.to_owned(), m.charge, m.level)).collect()
+}
+
 /// What a request gets while Redis is away. A verdict of its own: it never counts as admitted by the limits.
-pub(super) fn degraded<'g>(route: &Route, wait: Millis, trace: &Trace) -> Result<Passage<'g>, Refusal> {
-    trace.degraded.set(true);
+pub(super) fn degraded<'g>(
+    memory: &Memory,
+    route: &Route,
+    question: &Question<'g>,
+    wait: Millis,
+    now: Millis,
+) -> Result<Passage<'g>, Refusal> {
+    question.trace.degraded.set(true);
     match route.on_redis_down {
         OnRedisDown::Open => Ok(Passage::Admitted(Admitted::default())),
         OnRedisDown::Closed => Err(refusal::degraded(wait).into()),
+        OnRedisDown::Local => match memory.local(question, now) {
+            Ok(levels) => Ok(Passage::Admitted(Admitted { met: met(question, &levels), operation: None })),
+            Err(levels) => Err(Refusal::limited(owned(question, &levels))),
+        },
     }
 }

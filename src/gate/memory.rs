@@ -6,7 +6,7 @@ use sluice_upstash::Fault;
 
 use super::question::Question;
 use super::refusal::{self, Refusal};
-use crate::admit::{Snapshot, Verdict};
+use crate::admit::{Level, Snapshot, Verdict};
 use crate::api::code::Code;
 use crate::config::Gate;
 use crate::digest::Tag;
@@ -15,7 +15,7 @@ use crate::script::admit::Reply;
 use crate::shed::breaker::{Permit, Terms};
 use crate::shed::operations::Met as MetOperation;
 use crate::shed::slots::Slot;
-use crate::shed::{Breaker, Denied, Offset, Operations, Pace, Sales, Slots};
+use crate::shed::{Breaker, Denied, Local, Offset, Operations, Pace, Sales, Slots};
 
 /// Bounds of the tables: a flood of random keys costs an isolate a few megabytes, and nothing else.
 const SALES: usize = 1_000;
@@ -37,6 +37,8 @@ struct Inner {
     sales: Sales,
     denied: Denied,
     operations: Operations,
+    /// The limits while Redis is away.
+    local: Local,
     /// Requests on their way to the origin.
     slots: Slots,
     /// How many repeated attempts may ask Redis although memory would refuse them.
@@ -62,6 +64,7 @@ impl Memory {
             sales: Sales::new(SALES, config.snapshot, config.redis_deadline),
             denied: Denied::new(BUCKETS, config.snapshot),
             operations: Operations::new(OPERATIONS, OPERATIONS_BYTES, config.snapshot),
+            local: Local::new(BUCKETS),
             slots: Slots::default(),
             repeats: Pace::new(repeats()),
         };
@@ -127,6 +130,12 @@ impl Memory {
     /// It is over.
     pub(super) fn give_slot(&self, slot: Slot) {
         self.inner.borrow_mut().slots.give(slot);
+    }
+
+    /// Charges the isolate's own buckets in place of those in Redis, all or none: their levels.
+    pub(super) fn local(&self, question: &Question<'_>, now: Millis) -> Result<Vec<Level>, Vec<Level>> {
+        let asked: Vec<_> = question.enforced().map(|(_, bucket, charge)| (bucket, charge)).collect();
+        self.inner.borrow_mut().local.charge(&asked, now)
     }
 
     /// Whether Redis may be asked.

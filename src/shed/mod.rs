@@ -4,6 +4,7 @@
 
 pub mod breaker;
 pub mod denied;
+pub mod local;
 pub mod offset;
 pub mod operations;
 pub mod pace;
@@ -13,6 +14,7 @@ pub mod table;
 
 pub use breaker::Breaker;
 pub use denied::Denied;
+pub use local::Local;
 pub use offset::Offset;
 pub use operations::Operations;
 pub use pace::Pace;
