@@ -8,6 +8,7 @@ pub mod path;
 pub mod ports;
 pub mod who;
 
+mod admin;
 mod admission;
 mod dress;
 mod forward;
@@ -25,6 +26,7 @@ use std::rc::Rc;
 
 use sluice_upstash::{Client, Transport};
 
+use self::admin::Admin;
 use self::admission::Passage;
 use self::edition::{Document, Edition};
 use self::journal::{Decision, Journal};
@@ -35,6 +37,7 @@ use self::refusal::Refusal;
 use self::trace::Trace;
 use self::who::Caller;
 use crate::api::code::{Code, Language};
+use crate::api::json::Object;
 use crate::api::problem::Problem;
 use crate::api::response::Response;
 use crate::api::{REPLAYED, ratelimit};
@@ -46,7 +49,7 @@ use crate::identity::keyring::BadSecret;
 use crate::script::keys::Keyspace;
 use crate::token::OrderTokens;
 
-/// The secrets of the four purposes, each a comma-separated list: the first signs, all verify.
+/// The secrets of all purposes, each a comma-separated list: the first signs, all verify.
 #[derive(Clone, Copy)]
 pub struct Secrets<'a> {
     /// Of user JWTs.
@@ -55,6 +58,8 @@ pub struct Secrets<'a> {
     pub tokens: &'a str,
     /// Of assertions.
     pub assertions: &'a str,
+    /// Of operators: they are compared and sign nothing. An empty list: there are no routes for operators.
+    pub admin: &'a str,
 }
 
 /// The gate: the configuration in force, keys, what the isolate remembers, and the way to Redis.
@@ -66,6 +71,7 @@ pub struct Gate<T> {
     users: UserTokens,
     tokens: OrderTokens,
     assertions: Assertions,
+    admin: Admin,
     redis: Client<T>,
     memory: Memory,
     journal: Journal,
@@ -95,6 +101,7 @@ impl<T: Transport + 'static> Gate<T> {
             users,
             tokens: OrderTokens::new(secrets.tokens).map_err(|fault| ("tokens", fault))?,
             assertions: Assertions::new(secrets.assertions).map_err(|fault| ("assertions", fault))?,
+            admin: Admin::new(secrets.admin).map_err(|fault| ("admin", fault))?,
             redis: Client::new(transport),
             memory,
             journal,
@@ -160,6 +167,9 @@ impl<T: Transport + 'static> Gate<T> {
         if request.path == "/healthz" {
             return Ok(health(&request.method)?.into());
         }
+        if let Some(answer) = self.operate(edition, request, ports, id).await {
+            return Ok(answer?.into());
+        }
         let (route, matched) = match found {
             Ok(found) => found,
             Err(allowed) if allowed.is_empty() => return Err(Code::NotFound.into()),
@@ -191,8 +201,8 @@ impl<T: Transport + 'static> Gate<T> {
         let starts_at = self.memory.sale(sku, now).map_or(now, |sale| sale.starts_at);
         let expires = now.max(starts_at).plus(edition.config.token_lifetime);
         let token = self.tokens.issue(ports.random(), user, sku, expires);
-        let body = serde_json::json!({ "token": token, "expires_at": expires.0 });
-        Ok(Response::json(200, body.to_string().into_bytes()))
+        let body = Object::new().text("token", &token).number("expires_at", expires.0);
+        Ok(Response::json(200, body.done().into_bytes()))
     }
 }
 

@@ -23,6 +23,7 @@ pub const USERS: &str = "the-secret-of-user-tokens-0000000";
 /// Signs order tokens.
 pub const TOKENS: &str = "the-secret-of-order-tokens-000000";
 const ASSERTIONS: &str = "the-secret-of-assertions-00000000";
+const ADMIN: &str = "the-token-of-operators-0000000000";
 
 thread_local! {
     static DOCUMENT: Document = {
@@ -104,7 +105,7 @@ impl Stage {
     /// Plays one request to its end on a fresh isolate, with the work that goes on after the answer.
     pub fn play(&self, request: Request) -> Response {
         let document = DOCUMENT.with(Clone::clone);
-        let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
+        let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, admin: ADMIN };
         let gate = Rc::new(
             Gate::new(document, Deployment::default(), secrets, self.clone())
                 .unwrap_or_else(|_| panic!("sound secrets")),

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod code;
+pub mod json;
 pub mod order;
 pub mod problem;
 pub mod ratelimit;

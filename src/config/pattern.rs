@@ -1,5 +1,7 @@
 //! Path patterns: literal segments and named ones, `/v1/sales/{sku}/orders`.
 
+use std::fmt;
+
 /// A path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Vec<Segment>);
@@ -54,6 +56,19 @@ impl Pattern {
             }
         }
         parts.next().is_none().then_some(matched)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.0 {
+            match segment {
+                Segment::Literal(text) => write!(f, "/{text}")?,
+                Segment::Sku => f.write_str("/{sku}")?,
+                Segment::Any => f.write_str("/{any}")?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, future_to_promise};
 
 use super::{head, operation};
+use crate::api::json::Object;
 use crate::api::response::Response;
 use crate::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Ports};
 use crate::model::Millis;
@@ -106,5 +107,5 @@ pub(super) fn respond(exchange: &Exchange, answer: &Answer) {
 /// Says where a panic happened; its message could hold a value of the request.
 pub(super) fn report_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
-    panicked(&serde_json::json!({ "event": "panic", "at": place }).to_string());
+    panicked(&Object::new().text("event", "panic").text("at", &place).done());
 }

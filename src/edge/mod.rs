@@ -57,18 +57,20 @@ pub fn start(env: &Function) -> Result<u32, JsError> {
     };
     let live = env.call1(&JsValue::NULL, &JsString::from("GATE")).is_ok_and(|binding| binding.is_object());
     let largest = document.gate.largest_body();
-    let secrets = [variable("USER_JWT_SECRET"), variable("ORDER_TOKEN_SECRET"), variable("ASSERTION_SECRET")];
-    let [users, tokens, assertions] = &secrets;
+    let secrets = ["USER_JWT_SECRET", "ORDER_TOKEN_SECRET", "ASSERTION_SECRET", "ADMIN_TOKEN"].map(variable);
+    let [users, tokens, assertions, admin] = &secrets;
     let transport = transport::new(&variable("UPSTASH_REDIS_REST_URL"), &variable("UPSTASH_REDIS_REST_TOKEN"))?;
-    let gate = Gate::new(document, Deployment { partitions, live }, Secrets { users, tokens, assertions }, transport)
-        .map_err(|(purpose, fault)| {
-        let name = match purpose {
-            "users" => "USER_JWT_SECRET",
-            "tokens" => "ORDER_TOKEN_SECRET",
-            _ => "ASSERTION_SECRET",
-        };
-        JsError::new(&format!("{name}: {fault}"))
-    })?;
+    let gate =
+        Gate::new(document, Deployment { partitions, live }, Secrets { users, tokens, assertions, admin }, transport)
+            .map_err(|(purpose, fault)| {
+            let name = match purpose {
+                "users" => "USER_JWT_SECRET",
+                "tokens" => "ORDER_TOKEN_SECRET",
+                "admin" => "ADMIN_TOKEN",
+                _ => "ASSERTION_SECRET",
+            };
+            JsError::new(&format!("{name}: {fault}"))
+        })?;
     GATE.with(|cell| {
         let _ = cell.set(Rc::new(gate));
     });

@@ -16,6 +16,7 @@ use super::trace::Trace;
 use super::who::Caller;
 use crate::admit::Verdict;
 use crate::api::code::Code;
+use crate::api::json::Object;
 use crate::api::ratelimit::Met;
 use crate::api::response::Response;
 use crate::assertion::Operation;
@@ -202,5 +203,5 @@ pub(super) fn time_left<P: Ports>(patience: Millis, ports: &P) -> impl Fn() -> D
 /// A log line about a call to Redis that brought nothing.
 pub(super) fn fault_line(place: &str, fault: &Fault) -> String {
     let event = if *fault == Fault::Unauthorized { "misconfigured" } else { "degraded" };
-    serde_json::json!({ "event": event, "at": place, "fault": fault.to_string() }).to_string()
+    Object::new().text("event", event).text("at", place).text("fault", &fault.to_string()).done()
 }

@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::api::json::{self, Object};
 use crate::config::Log;
 use crate::digest::Tag;
 use crate::model::{Millis, Quota};
@@ -74,20 +75,20 @@ impl Journal {
                 return None;
             }
         }
-        let line = serde_json::json!({
-            "event": "decision",
-            "request_id": decision.request_id.as_str(),
-            "route": decision.route,
-            "verdict": decision.verdict,
-            "status": decision.status,
-            "shed": decision.shed,
-            "degraded": decision.degraded,
-            "shadow": decision.would_refuse,
-            "took_ms": decision.took.0,
-            // Refusals and degraded decisions that were not written since the last one that was.
-            "left_out": if counted { self.left_out.replace(0) } else { 0 },
-        });
-        Some(line.to_string())
+        // Refusals and degraded decisions that were not written since the last one that was.
+        let left_out = if counted { self.left_out.replace(0) } else { 0 };
+        let line = Object::new()
+            .text("event", "decision")
+            .text("request_id", decision.request_id.as_str())
+            .maybe("route", decision.route)
+            .text("verdict", decision.verdict)
+            .number("status", decision.status.into())
+            .flag("shed", decision.shed)
+            .flag("degraded", decision.degraded)
+            .raw("shadow", &json::texts(decision.would_refuse))
+            .number("took_ms", decision.took.0)
+            .number("left_out", left_out);
+        Some(line.done())
     }
 }
 

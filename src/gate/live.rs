@@ -9,6 +9,7 @@ use sluice_upstash::Transport;
 use super::Gate;
 use super::edition::{Document, Edition};
 use super::ports::Ports;
+use crate::api::json::{self, Object};
 use crate::config::{Fault, Place};
 use crate::digest::Tag;
 use crate::model::Millis;
@@ -32,6 +33,13 @@ pub struct Deployment {
 pub(super) struct Refused {
     pub(super) version: Tag,
     pub(super) faults: Vec<String>,
+}
+
+impl Refused {
+    pub(super) fn to_json(&self) -> String {
+        let faults: Vec<&str> = self.faults.iter().map(String::as_str).collect();
+        Object::new().text("version", self.version.as_str()).raw("faults", &json::texts(&faults)).done()
+    }
 }
 
 /// Where replacements come from, and what became of the last ones.
@@ -113,10 +121,8 @@ impl<T: Transport + 'static> Gate<T> {
                 self.put_in_force(Rc::new(Edition::new(document)), ports);
             }
             Err(refused) => {
-                let line = serde_json::json!({
-                    "event": "configuration", "refused": refused.version.as_str(), "faults": refused.faults,
-                });
-                ports.log(&line.to_string());
+                let line = Object::new().text("event", "configuration").raw("refused", &refused.to_json());
+                ports.log(&line.done());
                 self.live.refused.replace(Some(Rc::new(refused)));
             }
         }
@@ -132,10 +138,8 @@ impl<T: Transport + 'static> Gate<T> {
         self.journal.adjust(&edition.config.log);
         ports.expect_bodies(edition.config.largest_body());
         let source = self.live.source(&edition);
-        let line = serde_json::json!({
-            "event": "configuration", "version": edition.version.as_str(), "source": source,
-        });
-        ports.log(&line.to_string());
+        let line = Object::new().text("event", "configuration").text("version", edition.version.as_str());
+        ports.log(&line.text("source", source).done());
         self.edition.replace(edition);
     }
 }

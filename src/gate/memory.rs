@@ -143,6 +143,11 @@ impl Memory {
         self.inner.borrow_mut().breaker.permit(now)
     }
 
+    /// Whether Redis is left alone at the moment.
+    pub(super) fn is_breaker_open(&self, now: Millis) -> bool {
+        self.inner.borrow().breaker.is_open(now)
+    }
+
     /// The sale, as Redis told it lately.
     pub(super) fn sale(&self, sku: &Sku, now: Millis) -> Option<Snapshot> {
         self.inner.borrow().sales.get(sku, now)

@@ -48,7 +48,7 @@ impl Request {
 }
 
 /// A request to the origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forward {
     /// Method.
     pub method: String,

@@ -88,7 +88,7 @@ impl<T: Transport + 'static> Gate<T> {
     }
 
     /// The operation: who asks by which key, for what.
-    fn op(&self, route: &Route, caller: &Caller, key: &Tag) -> Tag {
+    pub(super) fn op(&self, route: &Route, caller: &Caller, key: &Tag) -> Tag {
         let sku = caller.sku.as_ref().map_or("", Sku::as_str);
         Tag::of(&[self.keys.prefix(), key.as_str(), &route.method, &route.name, sku].map(str::as_bytes))
     }
@@ -117,7 +117,7 @@ impl<T: Transport + 'static> Gate<T> {
     }
 
     /// Where the request's keys live: with its sale, else in the first partition.
-    fn partition(&self, caller: &Caller) -> Partition {
+    pub(super) fn partition(&self, caller: &Caller) -> Partition {
         caller.sku.as_ref().map_or(Partition(0), |sku| self.keys.partition_of(sku))
     }
 }

@@ -17,7 +17,7 @@ use crate::model::{Millis, Sku, User};
 use crate::token::{OrderTokens, TokenFault};
 
 /// A request that met all that can be checked without the network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// The verified user.
     pub user: Option<User>,

@@ -80,6 +80,12 @@ impl Keyspace {
         self.sale_key("buyers", sku)
     }
 
+    /// Hash of what isolates have counted about a sale.
+    #[must_use]
+    pub fn counters(&self, sku: &Sku) -> String {
+        self.sale_key("count", sku)
+    }
+
     /// The order that an operation led to.
     #[must_use]
     pub fn request(&self, p: Partition, op_id: &str) -> String {

@@ -26,6 +26,7 @@ mod forwarding;
 mod headers;
 mod http;
 mod live_config;
+mod operators;
 mod orders;
 mod origin_away;
 mod race;

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking; the allowances in .clippy.toml reach test functions, not their helpers"
 )]
 
+mod admin;
 mod front;
 mod in_flight;
 mod life;

@@ -38,6 +38,8 @@ pub(crate) struct World {
     work: RefCell<Vec<Work>>,
     /// What the place for a replacement of the configuration holds; none when there is no such place.
     document: RefCell<Option<Result<Option<String>, DocumentAway>>>,
+    /// The operators' tokens.
+    pub(crate) admin: RefCell<String>,
     /// How often it was looked at.
     pub(crate) looks: Cell<usize>,
     /// The largest body that the gate expects, since it has said so.
@@ -208,7 +210,7 @@ impl Stage {
         self.gate.get_or_init(|| {
             let document = Document::read(&config::Gate::to_json(gate_toml).unwrap()).unwrap();
             let deployment = Deployment { live: self.document.borrow().is_some(), ..Deployment::default() };
-            let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS };
+            let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, admin: &self.admin.borrow() };
             Rc::new(Gate::new(document, deployment, secrets, self.clone()).unwrap())
         })
     }
