@@ -116,6 +116,12 @@ impl Keyspace {
         self.bare(p, "seq")
     }
 
+    /// Marker that a payment was recorded.
+    #[must_use]
+    pub fn paid(&self, p: Partition, payment: &Tag) -> String {
+        self.key(p, "paid", payment.as_str())
+    }
+
     /// Marker that one order's stock was given back.
     #[must_use]
     pub fn restored(&self, p: Partition, id: &str) -> String {

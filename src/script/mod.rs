@@ -3,6 +3,7 @@
 pub mod admit;
 pub mod complete;
 pub mod deduct;
+pub mod due;
 pub mod keys;
 pub mod preheat;
 pub mod release;

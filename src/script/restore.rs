@@ -29,6 +29,8 @@ pub struct Restore<'a> {
     pub state: &'a str,
     /// How long Redis still answers for the order.
     pub order_ttl: Millis,
+    /// Whether the order goes on counting against its buyer's quota.
+    pub keeps_buyer: bool,
 }
 
 impl Restore<'_> {
@@ -53,6 +55,7 @@ impl Restore<'_> {
             Arg::Str(self.state),
             Arg::Int(MARKER_TTL.0),
             Arg::Int(self.order_ttl.0),
+            Arg::Int(self.keeps_buyer.into()),
         ]
     }
 }

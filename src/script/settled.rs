@@ -23,6 +23,8 @@ pub struct Settled<'a> {
     pub order_ttl: Millis,
     /// Orders with the state that they are in now.
     pub orders: Vec<(OrderId, String)>,
+    /// Orders that are to be paid, with the time until which.
+    pub to_be_paid: Vec<(OrderId, Millis)>,
     /// The entries.
     pub entries: Vec<&'a str>,
 }
@@ -31,15 +33,17 @@ impl Settled<'_> {
     /// KEYS, in the script's order.
     #[must_use]
     pub fn keys(&self, keys: &Keyspace) -> Vec<String> {
-        let stream = std::iter::once(keys.orders(self.partition));
-        stream.chain(self.orders.iter().map(|(id, _)| keys.order(id))).collect()
+        let head = [keys.orders(self.partition), keys.due(self.partition)].into_iter();
+        head.chain(self.orders.iter().map(|(id, _)| keys.order(id))).collect()
     }
 
     /// ARGV, in the script's order.
     #[must_use]
     pub fn args(&self) -> Vec<Arg<'_>> {
-        let head = [Arg::Str(self.group), Arg::Int(self.order_ttl.0)].into_iter();
+        let head =
+            [Arg::Str(self.group), Arg::Int(self.order_ttl.0), Arg::Int(self.to_be_paid.len() as u64)].into_iter();
         let states = self.orders.iter().map(|(_, state)| Arg::Str(state));
-        head.chain(states).chain(self.entries.iter().map(|id| Arg::Str(id))).collect()
+        let due = self.to_be_paid.iter().flat_map(|(id, at)| [Arg::Int(at.0), Arg::Str(id.as_str())]);
+        head.chain(states).chain(due).chain(self.entries.iter().map(|id| Arg::Str(id))).collect()
     }
 }

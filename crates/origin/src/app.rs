@@ -26,6 +26,8 @@ pub(crate) struct App {
     pub(crate) sales: SaleCache,
     /// Woken when something was put into the outbox.
     pub(crate) outbox: Notify,
+    /// Woken when there is an event to deliver.
+    pub(crate) events: Notify,
     /// How many settle loops are at work.
     pub(crate) settling: AtomicUsize,
     english: Answers,
@@ -37,7 +39,7 @@ impl App {
     pub(crate) async fn open(config: Config) -> anyhow::Result<Arc<Self>> {
         let assertions = Assertions::new(&config.assertion_secrets).context("the assertion secrets are no good")?;
         let redis = Link::new(&config.redis, &config.keyspace).context("the Redis URL is no good")?;
-        let sql = Sql::open(&config.database).await?;
+        let sql = Sql::open(&config.database, config.webhook.is_some()).await?;
         let keys = &config.keyspace;
         sql.ensure_partitions(keys.partitions()).await.context("cannot write to the database")?;
         for partition in keys.partitions() {
@@ -61,6 +63,7 @@ impl App {
             sql,
             metrics: Metrics::default(),
             outbox: Notify::new(),
+            events: Notify::new(),
             settling: AtomicUsize::new(0),
             english: Answers::new(Language::English),
             chinese: Answers::new(Language::Chinese),

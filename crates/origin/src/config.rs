@@ -7,6 +7,7 @@ use sluice::model::Millis;
 use sluice::script::keys::Keyspace;
 
 use crate::clock::Clock;
+pub use crate::domain::payment::Secrets;
 
 /// Settings of one origin process. [`Config::new`] has the defaults.
 #[derive(Clone)]
@@ -36,6 +37,14 @@ pub struct Config {
     pub tend_every: Duration,
     /// How often the outbox, and sales that are to be preheated, are looked at.
     pub poll_every: Duration,
+    /// How often SQL is swept for orders that were not paid in time.
+    pub sweep_every: Duration,
+    /// How long Redis remembers that a payment was recorded.
+    pub marker_ttl: Millis,
+    /// Who may tell of payments; without any, nobody.
+    pub payment_secrets: Option<Secrets>,
+    /// Where events about orders go, and the secrets by the first of which they are signed.
+    pub webhook: Option<(String, Secrets)>,
     /// How long an answer about a sale is kept in this process.
     pub sale_ttl: Millis,
     /// The time.
@@ -59,6 +68,10 @@ impl Config {
             take_over_after: Duration::from_secs(60),
             tend_every: Duration::from_secs(5),
             poll_every: Duration::from_secs(1),
+            sweep_every: Duration::from_secs(60),
+            marker_ttl: Millis::from_secs(7 * 24 * 3600),
+            payment_secrets: None,
+            webhook: None,
             sale_ttl: Millis(200),
             clock: Clock::system(),
         }

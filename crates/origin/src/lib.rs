@@ -1,14 +1,16 @@
 //! The origin of Sluice: takes stock in Redis, appends the order to a stream in the same script, settles it into SQL.
 //!
 //! `domain` is what sales and orders are; `redis`, `sql` and `http` are the adapters around it. `settle` moves accepted
-//! orders from the stream into SQL, `outbox` carries back to Redis what SQL has decided, `serve` runs it all, and
-//! `cli` is the tool.
+//! orders from the stream into SQL, `due` cancels what was not paid in time, `outbox` carries back to Redis what SQL has
+//! decided and `events` tells it to other services, `serve` runs it all, and `cli` is the tool.
 
 mod app;
 pub mod cli;
 pub mod clock;
 pub mod config;
 mod domain;
+mod due;
+mod events;
 mod http;
 mod metrics;
 mod outbox;

@@ -19,6 +19,22 @@ const OUTCOMES: [&str; 12] = [
     "unknown",
 ];
 
+/// What became of payment callbacks, as the `result` label says it.
+const PAYMENTS: [&str; 12] = [
+    "applied",
+    "refund_due",
+    "failed",
+    "known",
+    "conflict",
+    "mismatch",
+    "no_order",
+    "unsigned",
+    "forged",
+    "stale",
+    "unreadable",
+    "away",
+];
+
 /// What this process has done.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
@@ -30,6 +46,10 @@ pub(crate) struct Metrics {
     restored: AtomicU64,
     batches: AtomicU64,
     retries: AtomicU64,
+    cancelled: AtomicU64,
+    timed_out: AtomicU64,
+    events: AtomicU64,
+    payments: [AtomicU64; PAYMENTS.len()],
 }
 
 impl Metrics {
@@ -65,6 +85,29 @@ impl Metrics {
         self.restored.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A buyer cancelled an order.
+    pub(crate) fn cancelled(&self) {
+        self.cancelled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An order was not paid in time.
+    pub(crate) fn timed_out(&self) {
+        self.timed_out.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An event was delivered.
+    pub(crate) fn event(&self) {
+        self.events.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A payment callback was answered.
+    pub(crate) fn payment(&self, result: &str) {
+        let counter = PAYMENTS.iter().zip(&self.payments).find(|(known, _)| **known == result);
+        if let Some((_, counter)) = counter {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// All of them.
     pub(crate) fn text(&self) -> String {
         let mut out = String::from("# TYPE sluice_origin_orders_total counter\n");
@@ -72,7 +115,15 @@ impl Metrics {
             let n = counter.load(Ordering::Relaxed);
             let _ = writeln!(out, "sluice_origin_orders_total{{outcome=\"{name}\"}} {n}");
         }
+        out.push_str("# TYPE sluice_origin_payments_total counter\n");
+        for (name, counter) in PAYMENTS.iter().zip(&self.payments) {
+            let n = counter.load(Ordering::Relaxed);
+            let _ = writeln!(out, "sluice_origin_payments_total{{result=\"{name}\"}} {n}");
+        }
         for (name, counter) in [
+            ("cancelled_orders", &self.cancelled),
+            ("timed_out_orders", &self.timed_out),
+            ("delivered_events", &self.events),
             ("settled_orders", &self.settled),
             ("settled_batches", &self.batches),
             ("settle_retries", &self.retries),

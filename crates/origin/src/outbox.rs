@@ -11,7 +11,7 @@ use sluice::script::restore::{Restore, Restored};
 use crate::app::App;
 use crate::domain::sale::Status;
 use crate::shutdown::Shutdown;
-use crate::sql::outbox::Task;
+use crate::sql::outbox::{Kind, Open, Task};
 use crate::sql::sales::Listed;
 
 /// Tasks that one look takes.
@@ -36,19 +36,25 @@ pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
 }
 
 async fn carry_out(app: &App) -> anyhow::Result<()> {
-    for open in app.sql.open_tasks(app.now(), BATCH).await? {
+    for open in app.sql.open_tasks(&[Kind::Restore, Kind::Terms], app.now(), BATCH).await? {
         let done = match &open.task {
             Some(task) => perform(app, task).await,
             None => Err(anyhow::anyhow!("the row is not readable")),
         };
-        match done {
-            Ok(()) => app.sql.task_done(open.id, app.now()).await?,
-            Err(error) => {
-                let wait = Duration::from_millis(500) * 2u32.saturating_pow(open.attempts.unsigned_abs().min(10));
-                let wait = Millis(u64::try_from(wait.min(LONGEST_WAIT).as_millis()).unwrap_or(u64::MAX));
-                tracing::warn!(id = open.id, attempts = open.attempts, error = format!("{error:#}"), "a task failed");
-                app.sql.task_failed(open.id, app.now().plus(wait)).await?;
-            }
+        finish(app, &open, done).await?;
+    }
+    Ok(())
+}
+
+/// Marks a task as done, or puts it off: for longer each time.
+pub(crate) async fn finish(app: &App, open: &Open, done: anyhow::Result<()>) -> anyhow::Result<()> {
+    match done {
+        Ok(()) => app.sql.task_done(open.id, app.now()).await?,
+        Err(error) => {
+            let wait = Duration::from_millis(500) * 2u32.saturating_pow(open.attempts.unsigned_abs().min(10));
+            let wait = Millis(u64::try_from(wait.min(LONGEST_WAIT).as_millis()).unwrap_or(u64::MAX));
+            tracing::warn!(id = open.id, attempts = open.attempts, error = format!("{error:#}"), "a task failed");
+            app.sql.task_failed(open.id, app.now().plus(wait)).await?;
         }
     }
     Ok(())
@@ -57,10 +63,18 @@ async fn carry_out(app: &App) -> anyhow::Result<()> {
 async fn perform(app: &App, task: &Task) -> anyhow::Result<()> {
     let keys = &app.config.keyspace;
     match task {
-        Task::Restore { order, sku, user, quantity, state } => {
+        Task::Restore { order, sku, user, quantity, state, keeps_buyer } => {
             let (order, sku, user) = (OrderId::parse(order)?, Sku::parse(sku)?, User::parse(user)?);
             let order_ttl = app.config.order_ttl;
-            let call = Restore { order: &order, sku: &sku, user: &user, quantity: *quantity, state, order_ttl };
+            let call = Restore {
+                order: &order,
+                sku: &sku,
+                user: &user,
+                quantity: *quantity,
+                state,
+                order_ttl,
+                keeps_buyer: *keeps_buyer,
+            };
             match app.redis.restore(keys, &call).await? {
                 Restored::Now => app.metrics.restored(),
                 Restored::Before => {}
@@ -78,6 +92,7 @@ async fn perform(app: &App, task: &Task) -> anyhow::Result<()> {
                 anyhow::ensure!(listed.sale.status == Status::Closed, "sale {sku} is not in Redis");
             }
         }
+        Task::Event(_) => anyhow::bail!("an event is not for Redis"),
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::config::Config;
 use crate::shutdown::{self, Shutdown};
-use crate::{http, outbox, settle};
+use crate::{due, events, http, outbox, settle};
 
 /// How long requests that are under way may take once the shutdown has begun.
 const GRACE: Duration = Duration::from_secs(10);
@@ -53,7 +53,9 @@ pub async fn run(origin: Origin, listeners: Listeners, shutdown: impl Future<Out
     for partition in app.config.keyspace.partitions() {
         workers.spawn(settle::run(app.clone(), partition, stopping.clone()));
     }
-    workers.spawn(outbox::run(app.clone(), stopping));
+    workers.spawn(outbox::run(app.clone(), stopping.clone()));
+    workers.spawn(due::run(app.clone(), stopping.clone()));
+    workers.spawn(events::run(app.clone(), stopping));
 
     let early = tokio::select! {
         () = shutdown => None,

@@ -84,7 +84,7 @@ pub fn main() -> ExitCode {
     let done = runtime.block_on(async {
         match cli.command {
             Command::Serve(serve) => serve.run().await,
-            Command::Migrate { database } => crate::sql::Sql::open(&database).await.map(drop),
+            Command::Migrate { database } => crate::sql::Sql::open(&database, false).await.map(drop),
             Command::Sale(sale) => sale.run().await,
         }
     });

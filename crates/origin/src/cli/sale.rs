@@ -7,7 +7,7 @@ use sluice::script::preheat::{Applied, Terms};
 
 use super::Stores;
 use super::show::{self, Row};
-use super::when::When;
+use super::when::{self, When};
 use crate::app::App;
 use crate::domain::sale::{Sale, Status};
 use crate::outbox;
@@ -94,6 +94,12 @@ struct Create {
     /// Units that one user may have.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     per_user: u32,
+    /// How long an order may stay unpaid: 90s, 30m, 2h.
+    #[arg(long, default_value = "30m", value_parser = when::span)]
+    pay_within: Millis,
+    /// A buyer who cancels, or does not pay, may not buy again.
+    #[arg(long)]
+    no_rebuy: bool,
     /// Leaves a sale of this SKU as it is, and succeeds.
     #[arg(long)]
     if_missing: bool,
@@ -155,6 +161,8 @@ impl Create {
             currency: self.currency.clone(),
             status: Status::Scheduled,
             terms: Terms { starts_at, ends_at, paused: false, per_user: self.per_user, price: self.price, version: 1 },
+            pay_within: self.pay_within,
+            rebuy: !self.no_rebuy,
         })
     }
 }

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Stores;
+use crate::config::Secrets;
 use crate::{Listeners, build, run};
 
 /// Arguments of `serve`.
@@ -28,6 +29,15 @@ pub(super) struct Serve {
     /// Left out, it is made of the host's name and the port.
     #[arg(long, env = "ORIGIN_CONSUMER")]
     consumer: Option<String>,
+    /// Secrets by which the payment gateway signs its callbacks, comma-separated; all verify. Left out, none is taken.
+    #[arg(long, env = "PAYMENT_SECRET", hide_env_values = true, value_parser = secrets)]
+    payment_secret: Option<Secrets>,
+    /// Where events about orders are sent: `http://…`.
+    #[arg(long, env = "WEBHOOK_URL", hide_env_values = true, requires = "webhook_secret", value_parser = webhook)]
+    webhook: Option<String>,
+    /// Secret by which they are signed.
+    #[arg(long, env = "WEBHOOK_SECRET", hide_env_values = true, value_parser = secrets)]
+    webhook_secret: Option<Secrets>,
     /// The edge has a Redis of its own, so it finishes claims itself.
     #[arg(long, env = "ORIGIN_SEPARATE_REDIS")]
     separate_redis: bool,
@@ -50,6 +60,8 @@ impl Serve {
             None => None,
         };
         let mut config = self.stores.config(&self.assertion_secret);
+        config.payment_secrets = self.payment_secret;
+        config.webhook = self.webhook.zip(self.webhook_secret);
         config.shares_claims = !self.separate_redis;
         config.consumer = self.consumer.unwrap_or_else(|| consumer(public.local_addr().unwrap_or(self.listen)));
         let origin = build(config).await?;
@@ -63,6 +75,15 @@ impl Serve {
         };
         run(origin, Listeners { public, admin }, shutdown).await
     }
+}
+
+fn webhook(url: &str) -> Result<String, String> {
+    // The client has no TLS: a receiver elsewhere is reached through a proxy on this host.
+    if url.starts_with("http://") { Ok(url.to_owned()) } else { Err("it begins with http://".to_owned()) }
+}
+
+fn secrets(list: &str) -> Result<Secrets, String> {
+    Secrets::parse(list).map_err(str::to_owned)
 }
 
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {

@@ -46,6 +46,13 @@ impl FromStr for When {
     }
 }
 
+/// A span of time that is longer than nothing and shorter than a month.
+pub(super) fn span(text: &str) -> Result<Millis, String> {
+    let month = Millis::from_secs(30 * 86_400);
+    let span = duration(text).filter(|span| (Millis(1)..=month).contains(span));
+    span.ok_or_else(|| format!("`{text}` is no time span up to 30d; write 90s, 30m or 2h"))
+}
+
 fn duration(text: &str) -> Option<Millis> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at_checked(digits)?;

@@ -9,6 +9,8 @@ pub(crate) enum Kind {
     Initial,
     /// An order was settled.
     Order,
+    /// An order was cancelled.
+    Cancel,
 }
 
 impl Kind {
@@ -16,6 +18,7 @@ impl Kind {
         match self {
             Self::Initial => "initial",
             Self::Order => "order",
+            Self::Cancel => "cancel",
         }
     }
 
@@ -23,6 +26,7 @@ impl Kind {
         match self {
             Self::Initial => "IN",
             Self::Order => "OR",
+            Self::Cancel => "CA",
         }
     }
 }

@@ -2,4 +2,5 @@
 
 pub(crate) mod ledger;
 pub(crate) mod order;
+pub(crate) mod payment;
 pub(crate) mod sale;

@@ -12,6 +12,31 @@ pub(crate) mod status {
     pub(crate) const PENDING_PAYMENT: &str = "pending_payment";
     /// Could not be settled.
     pub(crate) const FAILED: &str = "failed";
+    /// Paid for.
+    pub(crate) const PAID: &str = "paid";
+    /// Given back: its buyer changed their mind, or did not pay.
+    pub(crate) const CANCELLED: &str = "cancelled";
+}
+
+/// Why an order was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Its buyer asked for it.
+    Buyer,
+    /// It was not paid in time.
+    TimedOut,
+    /// The payment failed.
+    PaymentFailed,
+}
+
+impl Reason {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Buyer => "buyer",
+            Self::TimedOut => "timed_out",
+            Self::PaymentFailed => "payment_failed",
+        }
+    }
 }
 
 /// What Redis' order hash says once SQL answers for the order.

@@ -41,6 +41,10 @@ pub(crate) struct Sale {
     pub(crate) currency: String,
     pub(crate) status: Status,
     pub(crate) terms: Terms,
+    /// How long an order may stay unpaid.
+    pub(crate) pay_within: Millis,
+    /// Whether a buyer may buy again who cancelled, or did not pay.
+    pub(crate) rebuy: bool,
 }
 
 /// What clients are told about a sale.
@@ -96,7 +100,7 @@ mod tests {
             version: 1,
         };
         let sku = Sku::parse("demo").unwrap();
-        Sale { sku, title: String::new(), currency: "CNY".into(), status, terms }
+        Sale { sku, title: String::new(), currency: "CNY".into(), status, terms, pay_within: Millis(1), rebuy: true }
     }
 
     #[test]

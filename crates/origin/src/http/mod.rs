@@ -2,8 +2,10 @@
 
 mod answer;
 mod asserted;
+mod cancel;
 mod health;
 mod orders;
+mod payment;
 mod place;
 mod sales;
 mod segment;
@@ -11,6 +13,7 @@ mod segment;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
 use axum::routing::{get, post};
@@ -30,6 +33,8 @@ pub(crate) fn public(app: Arc<App>) -> Router {
         .route("/v1/sales/{sku}/orders", post(place::place))
         .route("/v1/sales/{sku}/orders/mine", get(orders::mine))
         .route("/v1/orders/{id}", get(orders::show))
+        .route("/v1/orders/{id}/cancel", post(cancel::cancel))
+        .route("/v1/payments/callback", post(payment::callback).layer(DefaultBodyLimit::max(BODY_LIMIT)))
         .merge(health::routes())
         .fallback(async |headers: HeaderMap| problem(Code::NotFound, &headers))
         .method_not_allowed_fallback(async |headers: HeaderMap| problem(Code::MethodNotAllowed, &headers))

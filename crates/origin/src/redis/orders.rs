@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use sluice::model::{OrderId, Sku, User};
+use sluice::model::{Millis, OrderId, Partition, Sku, User};
 use sluice::script::deduct::{self, Answers, Deduct, Reply};
+use sluice::script::due;
 use sluice::script::keys::Keyspace;
 use sluice::script::restore::{self, Restore, Restored};
 
@@ -38,6 +39,7 @@ impl Known {
                 amount: price.checked_mul(quantity)?,
                 status: fields.remove("state")?,
                 created_at: fields.get("at")?.parse().ok()?,
+                pay_by: None,
             },
         })
     }
@@ -67,6 +69,22 @@ impl Link {
     pub(crate) async fn order(&self, keys: &Keyspace, id: &OrderId) -> Result<Option<Known>, RedisFault> {
         let fields = self.command(::redis::cmd("HGETALL").arg(keys.order(id))).await?;
         Ok(Known::read(id, fields))
+    }
+
+    /// Takes orders whose time to pay is over, for a lease.
+    pub(crate) async fn overdue(
+        &self,
+        keys: &Keyspace,
+        partition: Partition,
+        lease: Millis,
+        most: u64,
+    ) -> Result<Vec<OrderId>, RedisFault> {
+        Ok(due::parse(self.eval(&due::SCRIPT, &[keys.due(partition)], &due::args(lease, most)).await?)?)
+    }
+
+    /// An order is no longer to be paid.
+    pub(crate) async fn not_due(&self, keys: &Keyspace, id: &OrderId) -> Result<(), RedisFault> {
+        self.command(::redis::cmd("ZREM").arg(keys.due(id.partition())).arg(id.as_str())).await
     }
 
     /// The ids of a user's orders that Redis counts against the quota.

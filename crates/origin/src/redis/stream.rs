@@ -93,14 +93,15 @@ impl Consumer {
         Ok(found.iter().map(|entries| !entries.is_empty()).collect())
     }
 
-    /// Acknowledges entries, and says of their orders what they are now.
+    /// Acknowledges entries, and says of their orders what they are now and until when they are to be paid.
     pub(crate) async fn settled(
         &mut self,
         entries: Vec<&str>,
         orders: Vec<(OrderId, String)>,
+        to_be_paid: Vec<(OrderId, Millis)>,
         order_ttl: Millis,
     ) -> Result<(), RedisError> {
-        let call = Settled { partition: self.partition, group: GROUP, order_ttl, orders, entries };
+        let call = Settled { partition: self.partition, group: GROUP, order_ttl, orders, to_be_paid, entries };
         eval(&mut self.connection, &SETTLED, &call.keys(&self.keys), &call.args()).await.map(drop)
     }
 

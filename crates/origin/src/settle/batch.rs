@@ -35,7 +35,7 @@ impl Settler<'_> {
         if !gone.is_empty() {
             tracing::error!(partition = self.partition.0, ?gone, "pending entries were removed from the stream");
             let ids = gone.iter().map(String::as_str).collect();
-            self.consumer.settled(ids, Vec::new(), self.app.config.order_ttl).await?;
+            self.consumer.settled(ids, Vec::new(), Vec::new(), self.app.config.order_ttl).await?;
         }
         // Smaller and smaller pieces, in order, until what is left of the trouble is one entry.
         let mut pieces = vec![placed];
@@ -87,7 +87,7 @@ impl Settler<'_> {
         let count = |wanted: fn(&Fate) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
         let failed = count(|fate| matches!(fate, Fate::SlotTaken | Fate::Short));
         let duplicates = count(|fate| matches!(fate, Fate::Duplicate(_)));
-        self.app.metrics.batch(count(|fate| *fate == Fate::Settled), duplicates, failed);
+        self.app.metrics.batch(count(|fate| matches!(fate, Fate::Settled { .. })), duplicates, failed);
         if count(|fate| *fate == Fate::Short) > 0 {
             tracing::error!(partition = self.partition.0, "SQL has less stock than Redis sold: the sale is paused");
         }
@@ -97,11 +97,16 @@ impl Settler<'_> {
         let state = |fate: &Fate| match fate {
             Fate::Duplicate(first) => format!("{DUPLICATE_OF}{first}"),
             Fate::Dead => status::FAILED.to_owned(),
-            Fate::Settled | Fate::Before | Fate::SlotTaken | Fate::Short => SETTLED.to_owned(),
+            Fate::Settled { .. } | Fate::Before | Fate::SlotTaken | Fate::Short => SETTLED.to_owned(),
         };
         let orders = batch.iter().zip(fates).map(|(placed, fate)| (placed.order.clone(), state(fate))).collect();
+        let to_be_paid = batch.iter().zip(fates).filter_map(|(placed, fate)| match fate {
+            Fate::Settled { pay_by } => Some((placed.order.clone(), *pay_by)),
+            _ => None,
+        });
+        let to_be_paid = to_be_paid.collect();
         let ids = batch.iter().map(|placed| placed.entry.as_str()).collect();
-        self.consumer.settled(ids, orders, self.app.config.order_ttl).await?;
+        self.consumer.settled(ids, orders, to_be_paid, self.app.config.order_ttl).await?;
         Ok(())
     }
 
@@ -128,7 +133,7 @@ impl Settler<'_> {
             self.app.outbox.notify_one();
         }
         let orders = placed.map(|placed| (placed.order.clone(), status::FAILED.to_owned())).into_iter().collect();
-        self.consumer.settled(vec![&entry.id], orders, self.app.config.order_ttl).await?;
+        self.consumer.settled(vec![&entry.id], orders, Vec::new(), self.app.config.order_ttl).await?;
         Ok(())
     }
 

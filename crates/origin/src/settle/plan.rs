@@ -2,13 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use sluice::model::Millis;
+
 use crate::domain::order::Placed;
 
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Its order was written, and its stock moved.
-    Settled,
+    /// Its order was written, and its stock moved; it is to be paid by then.
+    Settled { pay_by: Millis },
     /// Its order had been written before.
     Before,
     /// Its operation has another order, with this id; its stock goes back.

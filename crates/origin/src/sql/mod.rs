@@ -1,5 +1,6 @@
 //! SQL by one code path. What differs between SQLite, PostgreSQL and MariaDB is in `connect` and in the migrations.
 
+pub(crate) mod close;
 mod connect;
 pub(crate) mod dead;
 mod entity;
@@ -8,8 +9,10 @@ mod migration;
 pub(crate) mod orders;
 pub(crate) mod outbox;
 pub(crate) mod partitions;
+pub(crate) mod payments;
 pub(crate) mod sales;
 pub(crate) mod settle;
+mod stock;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -33,17 +36,23 @@ pub(crate) struct Sql(Arc<Inner>);
 
 struct Inner {
     url: String,
+    /// Whether anybody wants to hear what happens to orders.
+    events: bool,
     /// With a number that grows when they are replaced.
     pools: RwLock<(u64, Pools)>,
 }
 
 impl Sql {
     /// Connects, and brings the schema up to date.
-    pub(crate) async fn open(url: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn open(url: &str, events: bool) -> anyhow::Result<Self> {
         let pools = connect::pools(url).await.context("cannot open the database")?;
-        let sql = Self(Arc::new(Inner { url: url.to_owned(), pools: RwLock::new((0, pools)) }));
+        let sql = Self(Arc::new(Inner { url: url.to_owned(), events, pools: RwLock::new((0, pools)) }));
         sql.migrate().await.context("cannot bring the database's schema up to date")?;
         Ok(sql)
+    }
+
+    fn tells_events(&self) -> bool {
+        self.0.events
     }
 
     /// For what only reads.

@@ -6,6 +6,7 @@ use sluice::model::{OrderId, Sku, User};
 
 use super::entity::order::{Column, Entity, Model};
 use super::{ANSWER, Sql};
+use crate::domain::order::status;
 
 /// The most orders that one answer lists.
 const LISTED: u64 = 100;
@@ -21,6 +22,16 @@ pub(crate) struct View {
     pub(crate) status: String,
     /// When it was accepted, ms.
     pub(crate) created_at: i64,
+    /// Until when it is to be paid, ms; only while it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pay_by: Option<i64>,
+}
+
+impl View {
+    /// Whether it waits for its payment.
+    pub(crate) fn is_to_be_paid(&self) -> bool {
+        self.status == status::PENDING_PAYMENT
+    }
 }
 
 impl From<Model> for View {
@@ -30,6 +41,7 @@ impl From<Model> for View {
             sku: row.sku,
             quantity: row.quantity.into(),
             amount: row.amount,
+            pay_by: (row.status == status::PENDING_PAYMENT).then_some(row.pay_by),
             status: row.status,
             created_at: row.created_at,
         }

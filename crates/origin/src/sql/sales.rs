@@ -45,6 +45,8 @@ impl Sql {
                 version: Set(int(terms.version)),
                 partition: Set(p.0.into()),
                 created_at: Set(int(now.0)),
+                pay_within: Set(int(sale.pay_within.0)),
+                rebuy: Set(sale.rebuy),
             };
             let insert = sale::Entity::insert_many([row]).on_conflict(or_nothing(sale::Column::Sku));
             insert.exec_without_returning(&tx).await?;
@@ -187,7 +189,15 @@ fn listed(row: sale::Model, inventory: Option<inventory::Model>) -> anyhow::Resu
     let partition = Partition(u16::try_from(row.partition).with_context(context)?);
     let (stock, initial) = inventory.map_or((0, 0), |row| (row.stock, row.initial));
     Ok(Listed {
-        sale: Sale { sku, title: row.title, currency: row.currency, status, terms },
+        sale: Sale {
+            sku,
+            title: row.title,
+            currency: row.currency,
+            status,
+            terms,
+            pay_within: Millis(u64::try_from(row.pay_within).unwrap_or(0)),
+            rebuy: row.rebuy,
+        },
         partition,
         stock,
         initial,

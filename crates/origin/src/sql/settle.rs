@@ -9,9 +9,9 @@ use sea_orm::{
 };
 use sluice::model::{Millis, Partition};
 
-use super::entity::{dead_letter, inventory, inventory_log, order};
+use super::entity::{dead_letter, inventory, inventory_log, order, sale};
 use super::fault::SettleFault;
-use super::outbox::{self, Task};
+use super::outbox::{self, Event, Task};
 use super::sales::{WAREHOUSE, change_status};
 use super::{Sql, WORK, int, or_nothing, partitions};
 use crate::domain::ledger::{self, Kind};
@@ -37,15 +37,17 @@ impl Sql {
             let dead = dead_of(&tx, batch).await?;
             let plan = plan::plan(batch, &orders, &dead);
             let fresh: Vec<&Placed> = plan.fresh.iter().filter_map(|at| batch.get(*at)).collect();
-            insert(&tx, &fresh, status::PENDING_PAYMENT, now).await?;
+            let pay_by = pay_by(&tx, &fresh, now).await?;
+            insert(&tx, &fresh, status::PENDING_PAYMENT, &pay_by, now).await?;
             let written = written(&tx, &fresh).await?;
             let (won, lost): (Vec<&Placed>, Vec<&Placed>) =
                 fresh.iter().partition(|placed| written.contains(placed.order.as_str()));
             // No order of that request and yet no row: only the buyer's slot can be in the way.
-            insert(&tx, &lost, status::FAILED, now).await?;
+            insert(&tx, &lost, status::FAILED, &pay_by, now).await?;
             let short = take_stock(&tx, &won, now).await?;
 
-            let mut fates: Vec<Fate> = vec![Fate::Settled; batch.len()];
+            let deadline = |placed: &Placed| pay_by.get(placed.sku.as_str()).copied().unwrap_or(now);
+            let mut fates: Vec<Fate> = batch.iter().map(|placed| Fate::Settled { pay_by: deadline(placed) }).collect();
             let mut set = |at: usize, fate: Fate| {
                 if let Some(slot) = fates.get_mut(at) {
                     *slot = fate;
@@ -65,6 +67,8 @@ impl Sql {
             let restores: Vec<Task> =
                 batch.iter().zip(&fates).filter_map(|(placed, fate)| restore(placed, fate)).collect();
             outbox::add(&tx, &restores, now).await?;
+            let placed = batch.iter().zip(&fates).filter(|(_, fate)| matches!(fate, Fate::Settled { .. }));
+            self.tell(&tx, placed.map(|(placed, _)| Event::of(placed)), now).await?;
             tx.commit().await?;
             Ok(fates)
         })
@@ -78,7 +82,7 @@ fn restore(placed: &Placed, fate: &Fate) -> Option<Task> {
         // Of a dead letter's own order this is the task that it has already; of another order it is a new one.
         Fate::SlotTaken | Fate::Dead => Some(give_back(placed, status::FAILED.to_owned())),
         Fate::Duplicate(first) => Some(give_back(placed, format!("{DUPLICATE_OF}{first}"))),
-        Fate::Settled | Fate::Before | Fate::Short => None,
+        Fate::Settled { .. } | Fate::Before | Fate::Short => None,
     }
 }
 
@@ -89,6 +93,7 @@ pub(super) fn give_back(placed: &Placed, state: String) -> Task {
         user: placed.user.to_string(),
         quantity: placed.quantity,
         state,
+        keeps_buyer: false,
     }
 }
 
@@ -112,11 +117,24 @@ async fn dead_of(tx: &impl ConnectionTrait, batch: &[Placed]) -> Result<HashSet<
     Ok(rows.into_iter().collect())
 }
 
+/// Until when orders of each sale are to be paid that are settled now: the buyer's time begins when they can pay.
+async fn pay_by(tx: &impl ConnectionTrait, entries: &[&Placed], now: Millis) -> Result<HashMap<String, Millis>, DbErr> {
+    let skus: HashSet<&str> = entries.iter().map(|placed| placed.sku.as_str()).collect();
+    if skus.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let select = sale::Entity::find().select_only().columns([sale::Column::Sku, sale::Column::PayWithin]);
+    let rows: Vec<(String, i64)> = select.filter(sale::Column::Sku.is_in(skus)).into_tuple().all(tx).await?;
+    let deadline = |within: i64| now.plus(Millis(u64::try_from(within).unwrap_or(0)));
+    Ok(rows.into_iter().map(|(sku, within)| (sku, deadline(within))).collect())
+}
+
 /// Inserts an order for each entry where no unique index objects. A failed order takes no slot.
 async fn insert(
     tx: &impl ConnectionTrait,
     entries: &[&Placed],
     status: &'static str,
+    pay_by: &HashMap<String, Millis>,
     now: Millis,
 ) -> Result<(), SettleFault> {
     if entries.is_empty() {
@@ -135,6 +153,9 @@ async fn insert(
         seq: Set(placed.seq),
         created_at: Set(int(placed.at.0)),
         settled_at: Set(int(now.0)),
+        pay_by: Set(int(pay_by.get(placed.sku.as_str()).unwrap_or(&now).0)),
+        closed_at: Set(None),
+        reason: Set(None),
     });
     let insert = order::Entity::insert_many(rows).on_conflict(or_nothing(order::Column::Id));
     insert.exec_without_returning(tx).await?;

@@ -12,6 +12,8 @@
 mod claims;
 mod databases;
 mod http;
+mod life;
+mod payments;
 mod restores;
 mod selling;
 mod settling;

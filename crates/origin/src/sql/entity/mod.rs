@@ -6,5 +6,6 @@ pub(crate) mod inventory_log;
 pub(crate) mod order;
 pub(crate) mod outbox;
 pub(crate) mod partition;
+pub(crate) mod payment;
 pub(crate) mod sale;
 pub(crate) mod settle_attempt;

@@ -20,6 +20,12 @@ pub(crate) struct Model {
     pub(crate) seq: i64,
     pub(crate) created_at: i64,
     pub(crate) settled_at: i64,
+    /// When it is cancelled unless it was paid.
+    pub(crate) pay_by: i64,
+    /// When it was paid, or came to its end without that.
+    pub(crate) closed_at: Option<i64>,
+    /// Why it was cancelled.
+    pub(crate) reason: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -18,6 +18,10 @@ pub(crate) struct Model {
     pub(crate) version: i64,
     pub(crate) partition: i32,
     pub(crate) created_at: i64,
+    /// How long an order may stay unpaid, ms.
+    pub(crate) pay_within: i64,
+    /// Whether a buyer may buy again who cancelled, or did not pay.
+    pub(crate) rebuy: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -127,6 +127,20 @@ impl Client {
         self.send(&assertion, "").await
     }
 
+    /// A user gives an order back.
+    pub async fn cancel(&self, user: &str, order: &str) -> Answer {
+        let assertion = Assertion {
+            sub: Some(user.into()),
+            ip: None,
+            sku: None,
+            mtd: "POST".into(),
+            pth: format!("/v1/orders/{order}/cancel"),
+            bdy: body_hash(b""),
+            op: None,
+        };
+        self.send(&assertion, "").await
+    }
+
     /// Sends just what an assertion says.
     pub async fn send(&self, assertion: &Assertion, body: &str) -> Answer {
         self.send_with(&assertion.mtd, &assertion.pth, Some(&sign(assertion)), body).await

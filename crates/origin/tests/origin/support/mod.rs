@@ -1,6 +1,7 @@
 //! What the tests stand on: a Redis, an origin, a client that signs as the edge does, and eyes into both stores.
 
 pub mod client;
+pub mod gateway;
 pub mod proxy;
 pub mod redis;
 pub mod shop;

@@ -125,9 +125,18 @@ impl Shop {
         .await;
     }
 
+    /// Waits until all is settled and the outbox is empty.
+    pub async fn quiet(&self) {
+        self.settled().await;
+        until("the outbox is empty", || async {
+            self.sql.number("SELECT COUNT(*) FROM outbox WHERE done_at IS NULL").await == 0
+        })
+        .await;
+    }
+
     /// What must hold once all is settled: every unit is in stock or in an order, and both stores agree.
     pub async fn assert_whole(&self, initial: i64) {
-        let sold = self.sql.sum("quantity", "orders WHERE status = 'pending_payment'").await;
+        let sold = self.sql.sum("quantity", "orders WHERE status NOT IN ('failed', 'cancelled')").await;
         assert_eq!(self.sql.number("SELECT stock FROM inventory WHERE sku = 'demo'").await, initial - sold, "SQL");
         assert_eq!(self.stock().await, initial - sold, "Redis");
         self.sql.assert_ledger_is_whole("demo").await;

@@ -1,20 +1,12 @@
-//! The schema, step by step. A step that was released is never edited: a later one changes what it made.
+//! The first step: everything that settling needs.
 
-use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
-use sea_orm_migration::prelude::*;
+use sea_orm_migration::prelude::{sea_query, *};
 use sea_orm_migration::schema::{big_integer, big_integer_null, integer, string_len, string_len_null, text};
 
-pub(crate) struct Migrator;
-
-#[async_trait::async_trait]
-impl MigratorTrait for Migrator {
-    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(Foundation)]
-    }
-}
+use super::{Index, create, table};
 
 /// Sales, orders, inventory with its ledger, and what settling needs.
-struct Foundation;
+pub(super) struct Foundation;
 
 impl MigrationName for Foundation {
     fn name(&self) -> &str {
@@ -27,38 +19,8 @@ impl MigrationTrait for Foundation {
     // Every table is made only if it is missing: two processes may start on an empty database at once.
     #[allow(elided_lifetimes_in_paths)] // as the trait has it
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let collation = bytewise(manager).await?;
-        for mut table in tables() {
-            if let Some(collation) = collation {
-                table.character_set("utf8mb4").collate(collation);
-            }
-            manager.create_table(table).await?;
-        }
-        for (table, name, index) in indexes() {
-            // MySQL knows no `IF NOT EXISTS` for an index.
-            if !manager.has_index(table, name).await? {
-                manager.create_index(index).await?;
-            }
-        }
-        Ok(())
+        create(manager, tables(), &indexes()).await
     }
-}
-
-/// The collation by which SKUs, users and ids that differ in case, or in blanks at the end, are different. The other
-/// databases compare so by themselves; MySQL and MariaDB do not, and call it by different names.
-#[allow(elided_lifetimes_in_paths)] // as the trait has it
-async fn bytewise(manager: &SchemaManager<'_>) -> Result<Option<&'static str>, DbErr> {
-    if manager.get_database_backend() != DbBackend::MySql {
-        return Ok(None);
-    }
-    let version = Statement::from_string(DbBackend::MySql, "SELECT VERSION()");
-    let row = manager.get_connection().query_one_raw(version).await?;
-    let version: String = row.map_or_else(|| Ok(String::new()), |row| row.try_get_by_index(0))?;
-    Ok(Some(if version.contains("MariaDB") { "utf8mb4_nopad_bin" } else { "utf8mb4_0900_bin" }))
-}
-
-fn table(name: &'static str) -> TableCreateStatement {
-    Table::create().table(name).if_not_exists().take()
 }
 
 fn tables() -> Vec<TableCreateStatement> {
@@ -136,23 +98,15 @@ fn tables() -> Vec<TableCreateStatement> {
             .col(integer("attempts"))
             .col(string_len("error", 500))
             .col(big_integer("updated_at"))
-            .primary_key(Index::create().col("partition").col("entry_id"))
+            .primary_key(sea_query::Index::create().col("partition").col("entry_id"))
             .take(),
     ]
 }
 
-/// With their tables and names.
-fn indexes() -> Vec<(&'static str, &'static str, IndexCreateStatement)> {
-    let index = |name: &'static str, table: &'static str, columns: &[&'static str]| {
-        let mut index = Index::create().name(name).table(table).take();
-        for column in columns {
-            index.col(*column);
-        }
-        (table, name, index)
-    };
-    vec![
-        index("orders_user_sku", "orders", &["user_id", "sku"]),
-        index("inventory_log_sku", "inventory_log", &["sku", "id"]),
-        index("outbox_open", "outbox", &["done_at", "next_at"]),
+fn indexes() -> [Index; 3] {
+    [
+        ("orders", "orders_user_sku", &["user_id", "sku"]),
+        ("inventory_log", "inventory_log_sku", &["sku", "id"]),
+        ("outbox", "outbox_open", &["done_at", "next_at"]),
     ]
 }
