@@ -238,10 +238,10 @@ fn repeats() -> Option<Quota> {
 impl Inner {
     /// The buckets that refused lately, and would still.
     fn denied(&self, question: &Question<'_>, now: Millis) -> Recalled {
-        let Some(latest) = self.offset.latest(now) else { return Recalled::Nothing };
+        let Some(clock) = self.offset.earliest(now).zip(self.offset.latest(now)) else { return Recalled::Nothing };
         let mut refused = Vec::new();
         for (limit, bucket, charge) in question.enforced() {
-            if let Some(level) = self.denied.refuses(bucket, charge, latest, now) {
+            if let Some(level) = self.denied.refuses(bucket, charge, clock, now) {
                 refused.push((limit.name.clone(), charge, level));
             }
         }

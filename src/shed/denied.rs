@@ -45,16 +45,28 @@ impl Denied {
         self.table.put(bucket, tat, 0, now.plus(self.kept));
     }
 
-    /// The bucket's level, when it surely refuses `charge` while Redis' clock shows at most `latest`.
+    /// The bucket's level, when it surely refuses `charge` while Redis' clock shows something from `earliest` to
+    /// `latest`. The level is the highest that it can be, so that nobody is told to come back too early.
     #[must_use]
-    pub fn refuses(&self, bucket: &Bucket, charge: Charge, latest: Millis, now: Millis) -> Option<Level> {
+    pub fn refuses(
+        &self,
+        bucket: &Bucket,
+        charge: Charge,
+        (earliest, latest): (Millis, Millis),
+        now: Millis,
+    ) -> Option<Level> {
         let tat = self.table.get(bucket, now)?;
         // To the end of that millisecond: what refuses then refuses before, too.
-        let end = Micros(latest.micros().0.saturating_add(999));
-        let level = charge.level(*tat, end);
-        (charge.wait(level)? > Micros(0)).then_some(level)
+        let end = Micros(latest.micros().0.saturating_add(UNTOLD));
+        if charge.wait(charge.level(*tat, end))? == Micros(0) {
+            return None;
+        }
+        Some(charge.level(Micros(tat.0.saturating_add(UNTOLD)), earliest.micros()))
     }
 }
+
+/// What a time in whole milliseconds leaves untold, in µs.
+const UNTOLD: u64 = 999;
 
 #[cfg(test)]
 mod tests {
@@ -75,27 +87,40 @@ mod tests {
         denied
     }
 
+    /// A clock that is known exactly.
+    fn at(ms: u64) -> (Millis, Millis) {
+        (Millis(ms), Millis(ms))
+    }
+
+    #[test]
+    fn what_the_clock_leaves_open_neither_refuses_nor_shortens_the_wait() {
+        let (denied, one) = (denied(2_500_000), charge(1));
+        assert!(denied.refuses(&bucket(1), one, (Millis(10_400), Millis(10_500)), Millis(1)).is_none());
+        let level = denied.refuses(&bucket(1), one, (Millis(10_400), Millis(10_498)), Millis(1)).unwrap();
+        assert_eq!(level, Level(Micros(2_100_999)), "as of the earliest, and of the latest that was meant");
+    }
+
     #[test]
     fn it_refuses_until_redis_would_not() {
         let denied = denied(2_500_000);
-        assert!(denied.refuses(&bucket(1), charge(1), Millis(10_498), Millis(1)).is_some());
-        assert!(denied.refuses(&bucket(1), charge(1), Millis(10_500), Millis(1)).is_none());
+        assert!(denied.refuses(&bucket(1), charge(1), at(10_498), Millis(1)).is_some());
+        assert!(denied.refuses(&bucket(1), charge(1), at(10_500), Millis(1)).is_none());
     }
 
     #[test]
     fn r_ratelimit_js_ephemeral_cache_a_smaller_cost_is_judged_by_itself() {
         let denied = denied(1_500_000);
-        assert!(denied.refuses(&bucket(1), charge(5), Millis(10_000), Millis(1)).is_some());
-        assert!(denied.refuses(&bucket(1), charge(1), Millis(10_000), Millis(1)).is_none());
+        assert!(denied.refuses(&bucket(1), charge(5), at(10_000), Millis(1)).is_some());
+        assert!(denied.refuses(&bucket(1), charge(1), at(10_000), Millis(1)).is_none());
     }
 
     #[test]
     fn r_envoyproxy_ratelimit_1077_a_changed_policy_is_another_bucket() {
-        assert!(denied(2_500_000).refuses(&bucket(2), charge(1), Millis(10_000), Millis(1)).is_none());
+        assert!(denied(2_500_000).refuses(&bucket(2), charge(1), at(10_000), Millis(1)).is_none());
     }
 
     #[test]
     fn a_reset_is_seen_after_the_time_that_entries_live() {
-        assert!(denied(2_500_000).refuses(&bucket(1), charge(1), Millis(10_000), Millis(1_000)).is_none());
+        assert!(denied(2_500_000).refuses(&bucket(1), charge(1), at(10_000), Millis(1_000)).is_none());
     }
 }

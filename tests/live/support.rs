@@ -60,3 +60,16 @@ pub(crate) fn ttls(redis: &mut Connection) -> Vec<(String, i64)> {
     };
     keys.into_iter().map(&mut ttl).collect()
 }
+
+/// A reply as the REST protocol writes it.
+pub(crate) fn json(reply: &RedisValue) -> serde_json::Value {
+    match reply {
+        RedisValue::Nil => serde_json::Value::Null,
+        RedisValue::Int(n) => (*n).into(),
+        RedisValue::BulkString(bytes) => String::from_utf8_lossy(bytes).into(),
+        RedisValue::SimpleString(text) => text.clone().into(),
+        RedisValue::Okay => "OK".into(),
+        RedisValue::Array(items) => items.iter().map(json).collect(),
+        other => panic!("no script of ours replies {other:?}"),
+    }
+}
