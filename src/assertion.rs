@@ -7,6 +7,8 @@ use crate::model::Millis;
 
 /// The request header that carries it, as it is sent. Clients cannot: the edge strips every `Sluice-*` header first.
 pub const HEADER: &str = "sluice-assertion";
+/// Stands for the hash of a body that was sent on unread.
+pub const UNREAD: &str = "-";
 /// How long an assertion holds.
 pub const LIFETIME: Millis = Millis(30_000);
 
@@ -30,7 +32,7 @@ pub struct Assertion {
     pub mtd: String,
     /// Path and query, as forwarded.
     pub pth: String,
-    /// SHA-256 of the body in base64url ([`crate::digest::body_hash`]).
+    /// SHA-256 of the body in base64url ([`crate::digest::body_hash`]), or [`UNREAD`]: nothing is said about it.
     pub bdy: String,
     /// The operation, on routes that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -115,6 +115,16 @@ impl<T: Transport + 'static> Gate<T> {
         Rc::clone(&self.edition.borrow())
     }
 
+    /// How the body of such a request is to be taken in: whole, up to so many bytes; `None`: not at all, for it is streamed
+    /// or not wanted.
+    pub fn reads(&self, method: &str, path: &str) -> Option<usize> {
+        match self.edition().config.route(method, path) {
+            Ok((route, _)) if !route.streams() => Some(route.body_limit),
+            Err(_) if path.starts_with(admin::PREFIX) => Some(admin::BODY_LIMIT),
+            _ => None,
+        }
+    }
+
     /// Answers a request. There is no way for it to fail: every fault is an answer.
     pub async fn handle<P: Ports>(self: &Rc<Self>, request: Request, ports: P) -> Answer {
         let id = Tag::of_bytes(ports.random());
@@ -170,6 +180,13 @@ impl<T: Transport + 'static> Gate<T> {
         if let Some(answer) = self.operate(edition, request, ports, id).await {
             return Ok(answer?.into());
         }
+        if self.live.has_flood()
+            && let Some(key) = who::counted_as(&edition.config, request)?
+            && !ports.flood(key.as_str()).await
+        {
+            trace.shed.set(true);
+            return Err(Problem::from(Code::TooManyRequests).retry_after(edition.config.flood_period).into());
+        }
         let (route, matched) = match found {
             Ok(found) => found,
             Err(allowed) if allowed.is_empty() => return Err(Code::NotFound.into()),
@@ -212,11 +229,11 @@ impl From<Response> for Answer {
     }
 }
 
-/// The body's bytes; those of a body that is too large never get this far.
+/// The body's bytes, of one that was read; one that is too large never gets this far.
 fn whole(request: &Request) -> &[u8] {
     match &request.body {
         Body::Whole(bytes) => bytes,
-        Body::TooLarge => &[],
+        Body::TooLarge | Body::Streamed => &[],
     }
 }
 

@@ -80,7 +80,9 @@ impl Ports for Stage {
         Ok(None)
     }
 
-    fn expect_bodies(&self, _: usize) {}
+    async fn flood(&self, _: &str) -> bool {
+        true
+    }
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {
         self.0.work.borrow_mut().push(Box::pin(work));

@@ -24,12 +24,6 @@ impl Gate {
         };
         broken.map(|(key, _)| fault(key)).collect()
     }
-
-    /// The largest body that any route takes, in bytes.
-    #[must_use]
-    pub fn largest_body(&self) -> usize {
-        self.routes.iter().map(|route| route.body_limit).max().unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

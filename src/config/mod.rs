@@ -61,6 +61,8 @@ pub struct Gate {
     pub in_flight: usize,
     /// Which other sites' pages may call.
     pub cors: Cors,
+    /// Over how long the platform's own limit counts; what it refuses may come again after that.
+    pub flood_period: Millis,
     /// Whether answers tell how long Redis and the origin took.
     pub server_timing: bool,
     /// All limits; routes name them by position.

@@ -41,6 +41,15 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let origin = root.section("origin");
     let in_flight = origin.number("in_flight", 0..=10_000, Some(256));
     origin.finish();
+    let flood = root.section("flood");
+    let flood_period = flood.number("period_s", 10..=60, Some(60)).filter(|seconds| {
+        let fine = matches!(seconds, 10 | 60);
+        if !fine {
+            flood.fault("`period_s` must be 10 or 60, as the binding's own `period`");
+        }
+        fine
+    });
+    flood.finish();
     let cors = cors(&root.section("cors"), faults);
     let answers = root.section("answers");
     let server_timing = answers.choice("server_timing", &[("off", false), ("on", true)], false);
@@ -87,6 +96,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         identity: identity?,
         lists: lists?,
         in_flight: usize::try_from(in_flight?).ok()?,
+        flood_period: Millis::from_secs(flood_period?),
         cors: cors?,
         server_timing: server_timing?,
         live_refresh: Millis::from_secs(live_refresh?),

@@ -107,6 +107,12 @@ impl Route {
         self.idempotency != Idempotency::None
     }
 
+    /// Whether bodies are sent on as they come, both ways. What is an operation is read whole, for its fingerprint.
+    #[must_use]
+    pub fn streams(&self) -> bool {
+        self.action == Action::Forward && self.body == BodyRule::Any && !self.is_operation()
+    }
+
     /// How long one attempt keeps others out, and how long its answer is kept, where that is not as `[claim]` says.
     #[must_use]
     pub fn lease(&self) -> Option<Millis> {

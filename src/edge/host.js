@@ -41,7 +41,9 @@ function kind(fault) {
 
 /** One request's resources; never kept across requests, because the runtime forbids it. */
 export class Exchange {
-  constructor(context) {
+  constructor(request, env, context) {
+    this.request = request;
+    this.env = env;
     this.context = context;
     this.response = null;
     this.stream = null;
@@ -51,31 +53,65 @@ export class Exchange {
 
   /**
    * Sends a request to the origin. Resolves to true when there is an answer: its head is in `head`, its body in
-   * `body`, or, when it is larger than `keep` bytes, in `stream`. Else `head` says "timeout" or "network".
+   * `body`, or, when it is larger than `keep` bytes, in `stream`. Else `head` says "timeout", "network" or "too large".
+   * With `streams` from 0 on the client's own body is sent on as it comes, up to so many bytes, and the answer is a
+   * stream as soon as its head is there; only a 404 is read, for the gate learns from it.
    */
-  async forward(head, body, timeoutMs, keep) {
+  async forward(head, body, timeoutMs, keep, streams) {
     const lines = head.split('\n');
     const [method, target] = lines;
     const abort = new AbortController();
+    const bare = method === 'GET' || method === 'HEAD';
+    const upload = bare ? {} : streams < 0 ? { body } : this.upload(streams, abort);
     const timer = setTimeout(() => abort.abort(new DOMException('the origin is too slow', 'TimeoutError')), timeoutMs);
     try {
       const response = await fetch(settings.originUrl + target, {
         method,
         headers: headersIn(lines, 2),
-        body: method === 'GET' || method === 'HEAD' ? undefined : body,
+        body: upload.body,
         redirect: 'manual',
         signal: abort.signal,
       });
-      const read = response.body && (await gather(response.body, keep));
-      this.body = read?.bytes ?? null;
-      this.stream = read?.rest ?? null;
+      const whole = streams < 0 || response.status === 404;
+      const read = whole && response.body ? await gather(response.body, keep) : { rest: response.body };
+      this.body = read.bytes ?? null;
+      this.stream = read.rest ?? null;
       this.head = response.status + written(response.headers);
       return true;
     } catch (fault) {
-      this.head = kind(fault);
+      this.head = upload.over ? 'too large' : kind(fault);
       return false;
     } finally {
       clearTimeout(timer);
+    }
+  }
+
+  /**
+   * The client's body as it comes. A length that was declared is what the platform lets through; where none was, bytes
+   * are counted, and one too many breaks the request off.
+   */
+  upload(most, abort) {
+    const { body, headers } = this.request;
+    if (!body || (headers.has('content-length') && !headers.has('transfer-encoding'))) return { body };
+    const upload = { over: false };
+    let size = 0;
+    const transform = (chunk, controller) => {
+      size += chunk.byteLength;
+      if (size <= most) return controller.enqueue(chunk);
+      upload.over = true;
+      controller.error(new Error('the body is too large'));
+      abort.abort();
+    };
+    upload.body = body.pipeThrough(new TransformStream({ transform }));
+    return upload;
+  }
+
+  /** Whether the platform's rate limit lets `key` pass; where it does not say, it does. */
+  async flood(key) {
+    try {
+      return (await this.env.FLOOD.limit({ key })).success;
+    } catch {
+      return true;
     }
   }
 

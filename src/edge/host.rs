@@ -22,7 +22,9 @@ extern "C" {
     pub type Exchange;
 
     #[wasm_bindgen(method)]
-    fn forward(this: &Exchange, head: &str, body: &[u8], timeout_ms: f64, keep: u32) -> Promise;
+    fn forward(this: &Exchange, head: &str, body: &[u8], timeout_ms: f64, keep: u32, streams: f64) -> Promise;
+    #[wasm_bindgen(method)]
+    fn flood(this: &Exchange, key: &str) -> Promise;
     #[wasm_bindgen(method, getter)]
     fn head(this: &Exchange) -> String;
     #[wasm_bindgen(method, getter)]
@@ -60,12 +62,16 @@ impl Ports for Host {
         let first = format!("{}\n{}", request.method, request.target);
         let head = head::write(first, request.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())));
         #[allow(clippy::cast_precision_loss)]
-        let timeout = request.timeout.0 as f64;
-        let sent = self.0.forward(&head, &request.body, timeout, KEEP);
+        let (timeout, streams) = (request.timeout.0 as f64, request.streams.map_or(-1.0, |most| most as f64));
+        let sent = self.0.forward(&head, &request.body, timeout, KEEP, streams);
         let answered = JsFuture::from(sent).await.is_ok_and(|answered| answered.is_truthy());
         let head = self.0.head();
         if !answered {
-            return Err(if head == "timeout" { OriginFault::Timeout } else { OriginFault::Unreachable });
+            return Err(match head.as_str() {
+                "timeout" => OriginFault::Timeout,
+                "too large" => OriginFault::BodyTooLarge,
+                _ => OriginFault::Unreachable,
+            });
         }
         let body = self.0.body();
         let ([status], headers) = head::read(&head);
@@ -81,8 +87,8 @@ impl Ports for Host {
         operation::document().await
     }
 
-    fn expect_bodies(&self, most: usize) {
-        operation::expect_bodies(u32::try_from(most).unwrap_or(u32::MAX));
+    async fn flood(&self, key: &str) -> bool {
+        JsFuture::from(self.0.flood(key)).await.is_ok_and(|passes| passes.is_truthy())
     }
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {

@@ -27,12 +27,11 @@ thread_local! {
 }
 
 /// Reads configuration and secrets; `env` gives a variable of the environment, or an empty text.
-/// Returns the largest body that any route takes, in bytes.
 ///
 /// # Errors
 /// What is wrong, naming the variable and never its value.
 #[wasm_bindgen]
-pub fn start(env: &Function) -> Result<u32, JsError> {
+pub fn start(env: &Function) -> Result<(), JsError> {
     std::panic::set_hook(Box::new(host::report_panic));
     let variable = |name: &str| {
         let value = env.call1(&JsValue::NULL, &JsString::from(name)).ok().and_then(|value| value.as_string());
@@ -55,14 +54,13 @@ pub fn start(env: &Function) -> Result<u32, JsError> {
             Some(number.ok_or_else(|| JsError::new("SLUICE_PARTITIONS must be a number from 1 to 1024"))?)
         }
     };
-    let live = env.call1(&JsValue::NULL, &JsString::from("GATE")).is_ok_and(|binding| binding.is_object());
-    let largest = document.gate.largest_body();
+    let bound = |name: &str| env.call1(&JsValue::NULL, &JsString::from(name)).is_ok_and(|binding| binding.is_object());
+    let deployment = Deployment { partitions, live: bound("GATE"), flood: bound("FLOOD") };
     let secrets = ["USER_JWT_SECRET", "ORDER_TOKEN_SECRET", "ASSERTION_SECRET", "ADMIN_TOKEN"].map(variable);
     let [users, tokens, assertions, admin] = &secrets;
     let transport = transport::new(&variable("UPSTASH_REDIS_REST_URL"), &variable("UPSTASH_REDIS_REST_TOKEN"))?;
-    let gate =
-        Gate::new(document, Deployment { partitions, live }, Secrets { users, tokens, assertions, admin }, transport)
-            .map_err(|(purpose, fault)| {
+    let gate = Gate::new(document, deployment, Secrets { users, tokens, assertions, admin }, transport).map_err(
+        |(purpose, fault)| {
             let name = match purpose {
                 "users" => "USER_JWT_SECRET",
                 "tokens" => "ORDER_TOKEN_SECRET",
@@ -70,30 +68,41 @@ pub fn start(env: &Function) -> Result<u32, JsError> {
                 _ => "ASSERTION_SECRET",
             };
             JsError::new(&format!("{name}: {fault}"))
-        })?;
+        },
+    )?;
     GATE.with(|cell| {
         let _ = cell.set(Rc::new(gate));
     });
-    Ok(u32::try_from(largest).unwrap_or(u32::MAX))
+    Ok(())
 }
 
-/// Answers one request: the answer is in `exchange` when the promise resolves. `body` is none when it was too large.
+/// How the body of such a request is to be taken in: whole, up to so many bytes; below 0: not at all.
 #[wasm_bindgen]
-pub async fn handle(exchange: Exchange, head: String, body: Option<Vec<u8>>) {
+pub fn reads(method: &str, path: &str) -> i32 {
+    let gate = GATE.with(|cell| cell.get().cloned());
+    let most = gate.and_then(|gate| gate.reads(method, path)).map(i32::try_from);
+    most.map_or(-1, |most| most.unwrap_or(i32::MAX))
+}
+
+/// Answers one request: the answer is in `exchange` when the promise resolves. Without a `body` it was too large, or it
+/// is streamed.
+#[wasm_bindgen]
+pub async fn handle(exchange: Exchange, head: String, body: Option<Vec<u8>>, streamed: bool) {
     let Some(gate) = GATE.with(|cell| cell.get().cloned()) else { return };
-    let request = request(&head, body);
+    let missing = if streamed { Body::Streamed } else { Body::TooLarge };
+    let request = request(&head, body.map_or(missing, Body::Whole));
     let answer = gate.handle(request, Host(exchange.clone())).await;
     host::respond(&exchange, &answer);
 }
 
 /// The request out of its head: method, path and query are its first lines.
-fn request(head: &str, body: Option<Vec<u8>>) -> Request {
+fn request(head: &str, body: Body) -> Request {
     let ([method, path, query], headers) = head::read(head);
     Request {
         method: method.to_owned(),
         path: path.to_owned(),
         query: query.to_owned(),
         headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        body: body.map_or(Body::TooLarge, Body::Whole),
+        body,
     }
 }

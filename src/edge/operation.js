@@ -1,7 +1,4 @@
-// What only operators see: the replacement configuration, and how large a body may be under the one in force.
-
-/** The most bytes of a body that are read whole. */
-export const bodies = { most: 0 };
+// What only operators change: the replacement configuration.
 
 let namespace = null;
 
@@ -21,8 +18,4 @@ export async function live_document() {
   } catch {
     return '!';
   }
-}
-
-export function expect_bodies(most) {
-  bodies.most = most;
 }

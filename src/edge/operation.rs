@@ -9,7 +9,6 @@ use crate::gate::ports::DocumentAway;
 #[wasm_bindgen(raw_module = "./operation.js")]
 extern "C" {
     fn live_document() -> Promise;
-    pub(super) fn expect_bodies(most: u32);
 }
 
 /// The replacement configuration, when there is one.

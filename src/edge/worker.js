@@ -1,9 +1,9 @@
 // The Worker's entry: reads the request in one go, hands it to WebAssembly, and answers whatever happens there.
 
 import wasm from './sluice_bg.wasm';
-import { initSync, start, handle, __wbg_reset_state } from './sluice.js';
+import { initSync, start, reads, handle, __wbg_reset_state } from './sluice.js';
 import { configure, Exchange, gather, instance, written } from './host.js';
-import { attach, bodies } from './operation.js';
+import { attach } from './operation.js';
 
 let started = false;
 
@@ -14,7 +14,7 @@ function begin(env) {
   initSync({ module: wasm });
   configure(env);
   attach(env);
-  bodies.most = start((name) => env[name] ?? '');
+  start((name) => env[name] ?? '');
   started = true;
 }
 
@@ -27,10 +27,12 @@ export default {
       console.error(JSON.stringify({ event: 'misconfigured', fault: String(fault?.message ?? fault) }));
       return problem(500, 'misconfigured', 'The service is not set up correctly.');
     }
-    const exchange = new Exchange(context);
+    const exchange = new Exchange(request, env, context);
     try {
-      const body = await read(request, bodies.most);
-      const work = handle(exchange, head(request), body);
+      const { path, query } = target(request.url);
+      const most = request.body ? reads(request.method, path) : 0;
+      const body = most < 0 ? undefined : await read(request, most);
+      const work = handle(exchange, `${request.method}\n${path}\n${query}${written(request.headers)}`, body, most < 0);
       // A client that leaves must not strand what was begun for it.
       context.waitUntil(work);
       await work;
@@ -44,22 +46,19 @@ export default {
   },
 };
 
-/** Method, path and query, then a line for each header's name and one for its value. */
-function head(request) {
-  const url = request.url;
+/** Path and query as they came. */
+function target(url) {
   const start = url.indexOf('/', url.indexOf('//') + 2);
-  const target = start < 0 ? '/' : url.slice(start);
-  const mark = target.indexOf('?');
-  const path = mark < 0 ? target : target.slice(0, mark);
-  const query = mark < 0 ? '' : target.slice(mark + 1);
-  return `${request.method}\n${path}\n${query}${written(request.headers)}`;
+  const path = start < 0 ? '/' : url.slice(start);
+  const mark = path.indexOf('?');
+  return mark < 0 ? { path, query: '' } : { path: path.slice(0, mark), query: path.slice(mark + 1) };
 }
 
-/** The whole body, or undefined when it is larger than `cap` bytes. */
-async function read(request, cap) {
+/** The whole body, or undefined when it is larger than `most` bytes. */
+async function read(request, most) {
   if (!request.body) return new Uint8Array(0);
-  if (Number(request.headers.get('content-length') ?? 0) > cap) return undefined;
-  const { bytes, rest } = await gather(request.body, cap);
+  if (Number(request.headers.get('content-length') ?? 0) > most) return undefined;
+  const { bytes, rest } = await gather(request.body, most);
   await rest?.cancel();
   return bytes;
 }

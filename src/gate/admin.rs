@@ -25,7 +25,9 @@ use crate::model::{Millis, Quota};
 use crate::shed::Pace;
 
 /// What operators' requests begin with.
-const PREFIX: &str = "/__gate/";
+pub(super) const PREFIX: &str = "/__gate/";
+/// Largest body of an operator's request, in bytes.
+pub(super) const BODY_LIMIT: usize = 16_384;
 /// How long Redis or the origin may take for an operator.
 const PATIENCE: Millis = Millis(2_000);
 

@@ -7,7 +7,7 @@ use sluice_upstash::Transport;
 use super::admission::{Admitted, Held, fault_line, time_left};
 use super::edition::Edition;
 use super::outcome::{self, Finish};
-use super::ports::{Answer, Forward, OriginFault, Ports, Request};
+use super::ports::{Answer, Body, Forward, OriginFault, Ports, Request};
 use super::refusal::{self, Refusal};
 use super::trace::Trace;
 use super::who::Caller;
@@ -59,6 +59,7 @@ impl<T: Transport + 'static> Gate<T> {
             target: request.target(),
             headers,
             body: whole(request).to_vec(),
+            streams: route.streams().then_some(route.body_limit),
             timeout: route.origin_deadline,
         };
         let sent = ports.now();
@@ -163,7 +164,11 @@ fn assertion(request: &Request, caller: &Caller, op: Option<Operation>) -> Asser
         sku: caller.sku.as_ref().map(ToString::to_string),
         mtd: request.method.clone(),
         pth: request.target(),
-        bdy: digest::body_hash(whole(request)),
+        bdy: match request.body {
+            // A body of these methods is never sent on.
+            Body::Streamed if !matches!(request.method.as_str(), "GET" | "HEAD") => assertion::UNREAD.to_owned(),
+            _ => digest::body_hash(whole(request)),
+        },
         op,
     }
 }
@@ -173,6 +178,7 @@ fn origin_problem(fault: OriginFault, route: &Route, is_operation: bool, took: M
     let code = match fault {
         OriginFault::Timeout => Code::OriginTimeout,
         OriginFault::Unreachable => Code::OriginUnreachable,
+        OriginFault::BodyTooLarge => return Code::BodyTooLarge.into(),
     };
     // Until `not_after` the first attempt may still reach the origin, and the claim keeps others out.
     let wait = match (is_operation, route.on_ambiguous) {

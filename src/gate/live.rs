@@ -26,6 +26,8 @@ pub struct Deployment {
     pub partitions: Option<u16>,
     /// Whether there is a place where a replacement may be found.
     pub live: bool,
+    /// Whether the platform's own limit is bound.
+    pub flood: bool,
 }
 
 /// A document that was refused.
@@ -55,6 +57,11 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(deployment: Deployment, embedded: Rc<Edition>) -> Self {
         Self { deployment, embedded, next: Cell::new(Millis(0)), refused: RefCell::new(None) }
+    }
+
+    /// Whether the platform's own limit is bound.
+    pub(super) fn has_flood(&self) -> bool {
+        self.deployment.flood
     }
 
     /// The last document that was refused, unless a good one has come since.
@@ -136,7 +143,6 @@ impl<T: Transport + 'static> Gate<T> {
         }
         self.memory.adjust(&edition.config);
         self.journal.adjust(&edition.config.log);
-        ports.expect_bodies(edition.config.largest_body());
         let source = self.live.source(&edition);
         let line = Object::new().text("event", "configuration").text("version", edition.version.as_str());
         ports.log(&line.text("source", source).done());

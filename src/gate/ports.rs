@@ -23,8 +23,10 @@ pub struct Request {
 pub enum Body {
     /// Read whole.
     Whole(Vec<u8>),
-    /// Larger than the adapter reads; nothing of it was kept.
+    /// Larger than was to be read; nothing of it was kept.
     TooLarge,
+    /// Not read: it waits in the adapter, to be sent on as it comes.
+    Streamed,
 }
 
 impl Default for Body {
@@ -56,18 +58,21 @@ pub struct Forward {
     pub target: String,
     /// Headers.
     pub headers: Vec<(String, String)>,
-    /// Body.
+    /// Body, when it was read.
     pub body: Vec<u8>,
-    /// How long the answer may take, whole.
+    /// Nothing is held back: the client's own body is sent on as it comes, up to so many bytes, and the answer waits as a
+    /// stream as soon as its head is there.
+    pub streams: Option<usize>,
+    /// How long the answer may take: to its head when it streams, else whole (of a large one, what is kept).
     pub timeout: Millis,
 }
 
 /// The origin's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Status, headers, and the body unless it is too large to keep.
+    /// Status, headers, and the body unless it is streamed.
     pub response: Response,
-    /// The body was too large and waits as a stream in the adapter, to be sent on as it comes.
+    /// The body waits as a stream in the adapter, to be sent on as it comes: the route streams, or it is large.
     pub streamed: bool,
 }
 
@@ -78,6 +83,8 @@ pub enum OriginFault {
     Timeout,
     /// No connection, or it broke off.
     Unreachable,
+    /// The client's body, sent on as it came, was longer than the route takes; the request was broken off.
+    BodyTooLarge,
 }
 
 /// The replacement of the configuration cannot be read at the moment.
@@ -98,8 +105,8 @@ pub trait Ports: Clone + 'static {
     /// The document that replaces the embedded configuration, as JSON, when there is one.
     fn document(&self) -> impl Future<Output = Result<Option<String>, DocumentAway>>;
 
-    /// From now on a body of up to `most` bytes is read whole.
-    fn expect_bodies(&self, most: usize);
+    /// Whether the platform's own limit, where one is bound, lets pass who is counted as `key`.
+    fn flood(&self, key: &str) -> impl Future<Output = bool>;
 
     /// Goes on with `work` after the answer is sent.
     fn background(&self, work: impl Future<Output = ()> + 'static);

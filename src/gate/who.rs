@@ -88,6 +88,17 @@ pub fn identify(
     Ok(caller)
 }
 
+/// Whom the platform's own limit counts: the client's address; nobody when it is exempt.
+///
+/// # Errors
+/// The address is missing or on a list of those kept out.
+pub(super) fn counted_as(gate: &Gate, request: &Request) -> Result<Option<Tag>, Problem> {
+    let address = address(gate, request)?;
+    let exempt = address.is_some_and(|address| gate.lists.allow.has_address(address));
+    let ip = address.map(|address| ClientIp::from_ip(address).to_string()).unwrap_or_default();
+    Ok((!exempt).then(|| Tag::of(&[ip.as_bytes()])))
+}
+
 /// The client's address, by the one header that is believed.
 fn address(gate: &Gate, request: &Request) -> Result<Option<IpAddr>, Problem> {
     let address = request.header(&gate.identity.ip_header).and_then(ip::address);
@@ -148,6 +159,12 @@ fn client_key(request: &Request) -> Result<Option<String>, Problem> {
 fn body(route: &Route, request: &Request) -> Result<u32, Problem> {
     match (&request.body, route.body) {
         (Body::TooLarge, _) => Err(Code::BodyTooLarge.into()),
+        // The configuration was replaced while the request came in.
+        (Body::Streamed, _) if !route.streams() => Err(super::refusal::busy()),
+        (Body::Streamed, _) => match declared(request) {
+            Some(length) if length > route.body_limit as u64 => Err(Code::BodyTooLarge.into()),
+            _ => Ok(1),
+        },
         (Body::Whole(bytes), _) if bytes.len() > route.body_limit => Err(Code::BodyTooLarge.into()),
         (Body::Whole(_), BodyRule::Any) => Ok(1),
         (Body::Whole(bytes), BodyRule::Order) => {
@@ -155,6 +172,11 @@ fn body(route: &Route, request: &Request) -> Result<u32, Problem> {
             Ok(order.quantity)
         }
     }
+}
+
+/// How long the body is, as the client says.
+fn declared(request: &Request) -> Option<u64> {
+    request.header("content-length")?.parse().ok()
 }
 
 impl Caller {

@@ -63,6 +63,13 @@ impl Foreign {
         Self::start(async |_| answer(202, &[("content-type", "application/json")], r#"{"order_id":"0-1"}"#)).await
     }
 
+    /// Stands for a service that a test runs by itself.
+    pub async fn elsewhere(url: String) -> Self {
+        let mut service = Self::accepting().await;
+        service.url = url;
+        service
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }

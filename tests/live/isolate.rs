@@ -131,7 +131,9 @@ impl Ports for Isolate {
         Err(DocumentAway)
     }
 
-    fn expect_bodies(&self, _: usize) {}
+    async fn flood(&self, _: &str) -> bool {
+        true
+    }
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {
         self.work.borrow_mut().push(Box::pin(work));

@@ -163,5 +163,5 @@ fn larger_bodies_are_read_when_a_replacement_allows_them() {
     let larger = changed("body = \"order\"", "body = \"order\"\nbody_limit = 100000");
     let stage = Stage::default().kv(Ok(Some(&larger)));
     look(&stage);
-    assert_eq!(stage.bodies.get(), 100_000);
+    assert_eq!(stage.reads_with("", "POST", "/v1/sales/demo/orders"), Some(100_000));
 }

@@ -9,6 +9,7 @@
 )]
 
 mod admin;
+mod flood;
 mod front;
 mod in_flight;
 mod life;
@@ -19,3 +20,4 @@ mod memory;
 mod operation;
 mod outage;
 mod stage;
+mod streaming;

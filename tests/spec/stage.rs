@@ -42,8 +42,11 @@ pub(crate) struct World {
     pub(crate) admin: RefCell<String>,
     /// How often it was looked at.
     pub(crate) looks: Cell<usize>,
-    /// The largest body that the gate expects, since it has said so.
-    pub(crate) bodies: Cell<usize>,
+    /// Whether the platform's own limit refuses.
+    pub(crate) flooded: Cell<bool>,
+    flood_bound: Cell<bool>,
+    /// Whom the platform's own limit was asked about.
+    pub(crate) counted: RefCell<Vec<String>>,
     /// Commands that reached Redis, as JSON arrays.
     pub(crate) asked: RefCell<Vec<Value>>,
     /// Requests that reached the origin.
@@ -100,8 +103,9 @@ impl Ports for Stage {
         self.document.borrow().clone().unwrap_or(Err(DocumentAway))
     }
 
-    fn expect_bodies(&self, most: usize) {
-        self.bodies.set(most);
+    async fn flood(&self, key: &str) -> bool {
+        self.counted.borrow_mut().push(key.to_owned());
+        !self.flooded.get()
     }
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {
@@ -186,6 +190,17 @@ impl Stage {
         self.chance.set(chance);
     }
 
+    /// The platform's own limit is bound.
+    pub(crate) fn with_flood(self) -> Self {
+        self.flood_bound.set(true);
+        self
+    }
+
+    /// How the isolate takes in the body of such a request.
+    pub(crate) fn reads_with(&self, gate_toml: &str, method: &str, path: &str) -> Option<usize> {
+        self.gate(gate_toml).reads(method, path)
+    }
+
     /// Time passes.
     pub(crate) fn later(&self, ms: u64) {
         self.passed.set(self.passed.get() + ms);
@@ -209,7 +224,8 @@ impl Stage {
     fn gate(&self, gate_toml: &str) -> &Rc<Gate<Self>> {
         self.gate.get_or_init(|| {
             let document = Document::read(&config::Gate::to_json(gate_toml).unwrap()).unwrap();
-            let deployment = Deployment { live: self.document.borrow().is_some(), ..Deployment::default() };
+            let (live, flood) = (self.document.borrow().is_some(), self.flood_bound.get());
+            let deployment = Deployment { live, flood, ..Deployment::default() };
             let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, admin: &self.admin.borrow() };
             Rc::new(Gate::new(document, deployment, secrets, self.clone()).unwrap())
         })

@@ -91,6 +91,7 @@ pub struct Builder {
     pub(super) redis_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
     pub(super) kv: Option<String>,
+    pub(super) flood: Option<u32>,
     pub(super) origin_arguments: Vec<String>,
     pub(super) folder: Option<PathBuf>,
     pub(super) ports: Ports,
@@ -110,6 +111,7 @@ impl Default for Builder {
             redis_url: None,
             bindings: BTreeMap::new(),
             kv: None,
+            flood: None,
             origin_arguments: Vec::new(),
             folder: None,
             ports: Ports::default(),
@@ -181,6 +183,13 @@ impl Builder {
     #[must_use]
     pub fn kv(mut self, address: &str) -> Self {
         self.kv = Some(address.to_owned());
+        self
+    }
+
+    /// A stand-in for the platform's rate limit in the binding `FLOOD`: so many requests a key. Under workerd only.
+    #[must_use]
+    pub fn flood(mut self, most: u32) -> Self {
+        self.flood = Some(most);
         self
     }
 
@@ -278,6 +287,7 @@ impl Builder {
             redis_url: self.redis_url.clone(),
             bindings: self.bindings.clone(),
             kv: self.kv.clone(),
+            flood: self.flood,
             origin_arguments: self.origin_arguments.clone(),
             output: self.output.clone(),
         };

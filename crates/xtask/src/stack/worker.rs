@@ -43,6 +43,12 @@ fn configuration(layout: &Layout) -> Result<String> {
         writeln!(bindings, "    (name = \"GATE\", kvNamespace = \"kv\"),")?;
         writeln!(services, "    (name = \"kv\", external = (address = {}, http = ())),", quoted(address))?;
     }
+    let mut workers = String::new();
+    if let Some(most) = layout.flood {
+        writeln!(bindings, "    (name = \"FLOOD\", service = \"flood\"),")?;
+        writeln!(services, "    (name = \"flood\", worker = .flood),")?;
+        workers = flood(most, &deploy::compatibility_date()?);
+    }
     let date = deploy::compatibility_date()?;
     Ok(format!(
         r#"using Workerd = import "/workerd/workerd.capnp";
@@ -64,10 +70,34 @@ const worker :Workerd.Worker = (
   bindings = [
 {bindings}  ],
 );
-"#,
+{workers}"#,
         address = address(&layout.ports.worker),
         date = quoted(&date),
     ))
+}
+
+/// What the platform's rate limit looks like to a Worker, without its clock.
+fn flood(most: u32, date: &str) -> String {
+    let script = format!(
+        "import {{ WorkerEntrypoint }} from 'cloudflare:workers';
+const seen = new Map();
+export default class extends WorkerEntrypoint {{
+  limit({{ key }}) {{
+    const count = (seen.get(key) ?? 0) + 1;
+    seen.set(key, count);
+    return {{ success: count <= {most} }};
+  }}
+}}"
+    );
+    let (script, date) = (quoted(&script), quoted(date));
+    format!(
+        "
+const flood :Workerd.Worker = (
+  modules = [(name = \"flood.js\", esModule = {script})],
+  compatibilityDate = {date},
+);
+"
+    )
 }
 
 /// A string of Cap'n Proto's text format.
