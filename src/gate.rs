@@ -201,7 +201,7 @@ impl<T: Transport + 'static> Gate<T> {
             Passage::Replay(response) => Ok(response.into()),
             Passage::Admitted(admitted) => {
                 let mut answer = match route.action {
-                    Action::IssueToken => self.issue(edition, &caller, ports)?.into(),
+                    Action::IssueToken => self.issue(edition, &caller, admitted.token_id, ports)?.into(),
                     Action::Forward => {
                         self.forward(edition, route, request, &caller, &admitted, ports, id, trace).await?
                     }
@@ -212,12 +212,18 @@ impl<T: Transport + 'static> Gate<T> {
         }
     }
 
-    fn issue<P: Ports>(&self, edition: &Edition, caller: &Caller, ports: &P) -> Result<Response, Refusal> {
+    fn issue<P: Ports>(
+        &self,
+        edition: &Edition,
+        caller: &Caller,
+        id: Option<[u8; 16]>,
+        ports: &P,
+    ) -> Result<Response, Refusal> {
         let (Some(user), Some(sku)) = (&caller.user, &caller.sku) else { return Err(Code::IdentityMissing.into()) };
         let now = ports.now();
         let starts_at = self.memory.sale(sku, now).map_or(now, |sale| sale.starts_at);
         let expires = now.max(starts_at).plus(edition.config.token_lifetime);
-        let token = self.tokens.issue(ports.random(), user, sku, expires);
+        let token = self.tokens.issue(id.unwrap_or_else(|| ports.random()), user, sku, expires);
         let body = Object::new().text("token", &token).number("expires_at", expires.0);
         Ok(Response::json(200, body.done().into_bytes()))
     }

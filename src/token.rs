@@ -3,7 +3,8 @@
 //! `base64url(version ‖ id ‖ expiry ‖ user ‖ sku ‖ MAC)`: 1 + 16 + 8 + 16 + 16 + 32 bytes, 119 characters. User and SKU
 //! stand in it as 128-bit hashes; the MAC is HMAC-SHA-256 over a domain string and everything before it.
 //! The MAC is checked first, so a forged token is told from one that was issued to someone else.
-//! Nothing is written when a token is issued: the claim of its operation consumes it.
+//! A signed token is not written anywhere: the claim of its operation consumes it. A stored one is also a key in Redis,
+//! written by the call that admits its issue and deleted by the one that creates the claim.
 
 use std::fmt;
 
@@ -40,6 +41,15 @@ pub enum TokenFault {
     NotYours,
 }
 
+/// A token that was verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Its id.
+    pub id: Tag,
+    /// When it ends.
+    pub expires: Millis,
+}
+
 /// Issues and verifies order tokens.
 pub struct OrderTokens(Vec<Hmac<Sha256>>);
 
@@ -68,12 +78,12 @@ impl OrderTokens {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The id of a token that this gate issued to `user` for `sku` and that holds at `now`.
+    /// Id and end of a token that this gate issued to `user` for `sku` and that holds at `now`.
     /// With `now` = `None` its age is not looked at: an operation that already has a claim outlives its token.
     ///
     /// # Errors
     /// [`TokenFault`]: forged before borrowed before expired, so that no age is told about a forged one.
-    pub fn verify(&self, text: &str, user: &User, sku: &Sku, now: Option<Millis>) -> Result<Tag, TokenFault> {
+    pub fn verify(&self, text: &str, user: &User, sku: &Sku, now: Option<Millis>) -> Result<Verified, TokenFault> {
         let mut bytes = [0; SIGNED + MAC];
         match URL_SAFE_NO_PAD.decode_slice(text, &mut bytes) {
             Ok(n) if n == bytes.len() => {}
@@ -96,7 +106,8 @@ impl OrderTokens {
         if now.is_some_and(|now| expires <= now) {
             return Err(TokenFault::Expired);
         }
-        id.try_into().map(Tag::of_bytes).map_err(|_| TokenFault::Invalid)
+        let id = id.try_into().map(Tag::of_bytes).map_err(|_| TokenFault::Invalid)?;
+        Ok(Verified { id, expires })
     }
 }
 
@@ -144,13 +155,16 @@ mod tests {
         OrderTokens::new(OLD).unwrap().issue([7; 16], &user("42"), &sku("demo"), Millis(2_000))
     }
 
-    fn verify(secrets: &str, text: &str, who: &str, what: &str, now: u64) -> Result<Tag, TokenFault> {
+    fn verify(secrets: &str, text: &str, who: &str, what: &str, now: u64) -> Result<Verified, TokenFault> {
         OrderTokens::new(secrets).unwrap().verify(text, &user(who), &sku(what), Some(Millis(now)))
     }
 
     #[test]
     fn a_token_holds_for_its_user_and_sale_until_it_ends() {
-        assert_eq!(verify(OLD, &token(), "42", "demo", 1_999), Ok(Tag::of_bytes([7; 16])));
+        assert_eq!(
+            verify(OLD, &token(), "42", "demo", 1_999),
+            Ok(Verified { id: Tag::of_bytes([7; 16]), expires: Millis(2_000) })
+        );
         assert_eq!(verify(OLD, &token(), "42", "demo", 2_000), Err(TokenFault::Expired));
         assert_eq!(token().len(), 119);
     }

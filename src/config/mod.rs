@@ -53,6 +53,8 @@ pub struct Gate {
     pub live_refresh: Millis,
     /// How long an order token holds.
     pub token_lifetime: Millis,
+    /// Whether order tokens are stored in Redis, besides being signed.
+    pub stored_tokens: bool,
     /// Claims of operations.
     pub claim: Claim,
     /// What is written of decisions.

@@ -5,7 +5,7 @@ use super::identity::{IpMissing, identity};
 use super::limit::{CostRule, Limit, limit};
 use super::lists::lists;
 use super::reader::{Fault, Faults, Place, Section};
-use super::route::{Route, route};
+use super::route::{Action, OnRedisDown, Route, route};
 use super::settings::{breaker, claim, log};
 use super::tree::Node;
 use super::words::key_word;
@@ -36,6 +36,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let log = log(&root.section("log"), faults);
     let token = root.section("token");
     let token_lifetime = token.number("lifetime_s", 1..=86_400, Some(600));
+    let stored_tokens = token.choice("kind", &[("signed", false), ("stored", true)], false);
     token.finish();
     let claim = claim(&root.section("claim"));
     let origin = root.section("origin");
@@ -77,6 +78,10 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let routes: Vec<Option<Route>> = sections.iter().map(|s| route(s, faults, &find, &limits)).collect();
     for (section, route) in sections.iter().zip(&routes) {
         let (Some(route), Some(claim)) = (route, &claim) else { continue };
+        let issues = route.action == Action::IssueToken;
+        if issues && stored_tokens == Some(true) && route.on_redis_down != OnRedisDown::Closed {
+            section.fault("a route that issues stored tokens must be closed when Redis is down: it could store none");
+        }
         let lease = route.lease().unwrap_or(claim.lease);
         if route.is_operation() && route.origin_deadline >= lease {
             section.fault(format!(
@@ -101,6 +106,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         server_timing: server_timing?,
         live_refresh: Millis::from_secs(live_refresh?),
         token_lifetime: Millis::from_secs(token_lifetime?),
+        stored_tokens: stored_tokens?,
         claim: claim?,
         limits: limits.into_iter().collect::<Option<_>>()?,
         routes: routes.into_iter().collect::<Option<_>>()?,
@@ -215,6 +221,14 @@ mod tests {
             let (_, told) = limit_of(lines).unwrap_err();
             assert!(told.contains(message), "{lines}: {told}");
         }
+    }
+
+    #[test]
+    fn stored_tokens_are_issued_only_while_redis_is_there() {
+        let text = include_str!("../../gate.toml").replace("lifetime_s = 600", "kind = \"stored\"");
+        assert!(Gate::parse(&text).unwrap().stored_tokens);
+        let open = text.replace("action = \"issue-token\"", "action = \"issue-token\"\non_redis_down = \"open\"");
+        assert!(faults(&open)[0].1.contains("it could store none"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::api::response::Response;
 use crate::assertion::Operation;
 use crate::config::{Action, Route};
 use crate::digest::Tag;
-use crate::model::Millis;
+use crate::model::{Millis, Sku};
 use crate::script::admit::{self, Call, Claiming, Reply, Sale};
 use crate::script::release::{self, Release};
 use crate::shed::breaker::Permit;
@@ -42,6 +42,8 @@ pub(super) struct Admitted<'g> {
     pub(super) met: Vec<Met<'g>>,
     /// Its operation, claimed.
     pub(super) operation: Option<Held>,
+    /// The id of the order token that is to be issued.
+    pub(super) token_id: Option<[u8; 16]>,
 }
 
 /// A claimed operation.
@@ -128,9 +130,15 @@ impl<T: Transport + 'static> Gate<T> {
         }
         // A token holds from the sale's start on, which only Redis knows; what is sold out may still be restocked.
         let reads_sale = begun.is_some() || route.action == Action::IssueToken;
-        if let Some(sku) = question.sku.filter(|sku| reads_sale && self.memory.begin_refresh(sku, asked)) {
+        let known = question.sku.and_then(|sku| self.memory.sale(sku, asked));
+        // How long a stored token is kept depends on the sale's start, so that is read where it is not known.
+        let must = route.action == Action::IssueToken && question.call.token.is_some() && known.is_none();
+        let reads = |sku: &&Sku| reads_sale && (self.memory.begin_refresh(sku, asked) || must);
+        if let Some(sku) = question.sku.filter(reads) {
             question.call.sale =
                 Some(Sale { keys: [self.keys.sale(sku), self.keys.stock(sku)], refuses: begun.is_some() });
+        } else if let (Some(token), Some(sale), Action::IssueToken) = (&mut question.call.token, known, route.action) {
+            token.time = token.time.plus(sale.starts_at.minus(asked));
         }
         let outcome = self.call(&question.call, patience, ports).await;
         let heard = ports.now();

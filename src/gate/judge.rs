@@ -39,7 +39,7 @@ pub(super) fn judge<'g>(
                     not_after: reply.now.plus(route.origin_deadline).0,
                 },
             });
-            Ok(Passage::Admitted(Admitted { met: met(&levels), operation }))
+            Ok(Passage::Admitted(Admitted { met: met(&levels), operation, token_id: question.token_id }))
         }
         Verdict::Limited { levels } => Err(Refusal::limited(owned(&levels))),
         Verdict::Mismatch { levels } => Err(Refusal { problem: Code::IdempotencyMismatch.into(), met: owned(&levels) }),
@@ -88,7 +88,7 @@ pub(super) fn degraded<'g>(
         OnRedisDown::Open => Ok(Passage::Admitted(Admitted::default())),
         OnRedisDown::Closed => Err(refusal::degraded(wait).into()),
         OnRedisDown::Local => match memory.local(question, now) {
-            Ok(levels) => Ok(Passage::Admitted(Admitted { met: met(question, &levels), operation: None })),
+            Ok(levels) => Ok(Passage::Admitted(Admitted { met: met(question, &levels), ..Admitted::default() })),
             Err(levels) => Err(Refusal::limited(owned(question, &levels))),
         },
     }

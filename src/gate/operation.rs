@@ -23,7 +23,7 @@ use crate::digest::Tag;
 pub(super) fn of(route: &Route, request: &Request, caller: &Caller) -> Result<Option<Tag>, Problem> {
     let (kind, key) = match &route.idempotency {
         Idempotency::None => return Ok(None),
-        Idempotency::OrderToken => ("token", *caller.token.as_ref().ok_or(Code::TokenMissing)?),
+        Idempotency::OrderToken => ("token", caller.token.ok_or(Code::TokenMissing)?.id),
         Idempotency::ClientKey => {
             let key = caller.client_key.as_ref().ok_or(Code::IdempotencyKeyMissing)?;
             ("client", Tag::of(&[key.as_bytes()]))

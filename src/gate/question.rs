@@ -8,11 +8,14 @@ use super::trace::Trace;
 use super::who::Caller;
 use super::{Gate, whole};
 use crate::admit::Charge;
-use crate::config::{IpMissing, KeyPart, Limit, OnAmbiguous, Route};
+use crate::config::{Action, IpMissing, KeyPart, Limit, OnAmbiguous, Route};
 use crate::digest::Tag;
 use crate::model::{Millis, Partition, Sku};
-use crate::script::admit::{Call, Claiming};
+use crate::script::admit::{Call, Claiming, StoredToken};
 use crate::shed::denied::Bucket;
+
+/// How much longer than it holds a stored token is kept.
+const MARGIN: Millis = Millis(10_000);
 
 /// A call, and what its parts stand for.
 pub(super) struct Question<'g> {
@@ -23,6 +26,8 @@ pub(super) struct Question<'g> {
     pub(super) limits: Vec<&'g Limit>,
     pub(super) buckets: Vec<Bucket>,
     pub(super) call: Call,
+    /// The id of the order token that is to be issued.
+    pub(super) token_id: Option<[u8; 16]>,
     /// How long Redis may take, all calls together.
     pub(super) patience: Millis,
     pub(super) trace: &'g Trace,
@@ -83,8 +88,16 @@ impl<T: Transport + 'static> Gate<T> {
         }
         let op = caller.operation.map(|key| self.op(route, caller, &key));
         let claiming = op.map(|op| self.claiming(edition, route, request, caller, op, ports));
-        let call = Call { claiming, buckets: keyed, shadow, ..Call::default() };
-        Question { sku, op, limits, buckets, call, patience: edition.config.redis_deadline, trace }
+        let token_id = (route.action == Action::IssueToken).then(|| ports.random());
+        let token = edition.config.stored_tokens.then(|| {
+            // Redis' clock and the isolate's may differ: no stored token is gone before its time.
+            let kept = edition.config.token_lifetime.plus(MARGIN);
+            let consumed = caller.token.map(|token| (token.id, token.expires));
+            consumed.or(token_id.map(|id| (Tag::of_bytes(id), kept)))
+        });
+        let token = token.flatten().map(|(id, time)| StoredToken { key: self.keys.token(partition, &id), time });
+        let call = Call { claiming, token, buckets: keyed, shadow, ..Call::default() };
+        Question { sku, op, limits, buckets, call, token_id, patience: edition.config.redis_deadline, trace }
     }
 
     /// The operation: who asks by which key, for what.

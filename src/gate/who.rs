@@ -14,7 +14,7 @@ use crate::identity::ip::{self, ClientIp};
 use crate::identity::jwt::UserTokens;
 use crate::identity::keyring::JwtFault;
 use crate::model::{Millis, Sku, User};
-use crate::token::{OrderTokens, TokenFault};
+use crate::token::{OrderTokens, TokenFault, Verified};
 
 /// A request that met all that can be checked without the network.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ pub struct Caller {
     pub exempt: bool,
     /// The sale in the path.
     pub sku: Option<Sku>,
-    /// The id of the order token, on routes that demand one.
-    pub token: Option<Tag>,
+    /// The order token, on routes that demand one.
+    pub token: Option<Verified>,
     /// Its time is over. It is told only when the operation has no claim yet, so it is not an error here.
     pub token_expired: bool,
     /// Which attempt at the operation this is, by the client's own count; 1 when it says nothing.
@@ -80,7 +80,7 @@ pub fn identify(
     let client_key = if route.is_operation() { client_key(request)? } else { None };
     let quantity = body(route, request)?;
     let token_expired = token.is_some_and(|(_, expired)| expired);
-    let token = token.map(|(id, _)| id);
+    let token = token.map(|(token, _)| token);
     let ip = address.map(ClientIp::from_ip);
     let mut caller =
         Caller { user, address, ip, exempt, sku, token, token_expired, attempt, client_key, quantity, operation: None };
@@ -127,12 +127,12 @@ fn user(route: &Route, request: &Request, users: &UserTokens, now: Millis) -> Re
     }
 }
 
-/// The token's id, and whether its time is over.
-fn token(tokens: &OrderTokens, text: &str, user: &User, sku: &Sku, now: Millis) -> Result<(Tag, bool), Problem> {
+/// The token, and whether its time is over.
+fn token(tokens: &OrderTokens, text: &str, user: &User, sku: &Sku, now: Millis) -> Result<(Verified, bool), Problem> {
     let fault = match tokens.verify(text, user, sku, Some(now)) {
-        Ok(id) => return Ok((id, false)),
+        Ok(token) => return Ok((token, false)),
         Err(TokenFault::Expired) => {
-            return tokens.verify(text, user, sku, None).map(|id| (id, true)).map_err(bad_token);
+            return tokens.verify(text, user, sku, None).map(|token| (token, true)).map_err(bad_token);
         }
         Err(fault) => fault,
     };

@@ -30,12 +30,21 @@ pub struct World {
     pub way: Cell<(u64, u64)>,
     /// Calls that reached Redis.
     pub calls: Cell<usize>,
+    /// What the origin answers.
+    origin: RefCell<Response>,
 }
 
 impl World {
     pub fn new(redis: Rc<RefCell<Connection>>) -> Self {
         let now = Cell::new(clock::unix_ms() * 1_000 + 321);
-        Self { redis, now, way: Cell::default(), calls: Cell::default() }
+        Self { redis, now, way: Cell::default(), calls: Cell::default(), origin: Response::new(200).into() }
+    }
+
+    /// From now on the origin answers so.
+    pub fn answer(&self, status: u16, headers: &[(&'static str, &str)]) {
+        let mut response = Response::new(status);
+        headers.iter().for_each(|(name, value)| response.header(*name, *value));
+        self.origin.replace(response);
     }
 
     /// Time passes.
@@ -124,7 +133,7 @@ impl Ports for Isolate {
     }
 
     async fn forward(&self, _: Forward) -> Result<Answer, OriginFault> {
-        Ok(Response::new(200).into())
+        Ok(self.world.origin.borrow().clone().into())
     }
 
     async fn document(&self) -> Result<Option<String>, DocumentAway> {

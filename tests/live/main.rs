@@ -40,5 +40,6 @@ mod scene;
 mod shedding;
 mod shop;
 mod smoke;
+mod stored;
 mod streaming;
 mod support;

@@ -20,4 +20,5 @@ mod memory;
 mod operation;
 mod outage;
 mod stage;
+mod stored;
 mod streaming;

@@ -164,8 +164,8 @@ impl<T: Transport + 'static> Gate<T> {
         let by_name = |route: &&Route| Some(route.name.as_str()) == named.get("route");
         let route = edition.config.routes.iter().find(by_name).ok_or_else(|| bad("a claim needs its `route`"))?;
         if let (Some(text), Some(user), Some(sku)) = (named.get("order_token"), &caller.user, &caller.sku) {
-            let id = self.tokens.verify(text, user, sku, None).map_err(|_| bad("the order token is not theirs"))?;
-            caller.token = Some(id);
+            let token = self.tokens.verify(text, user, sku, None).map_err(|_| bad("the order token is not theirs"))?;
+            caller.token = Some(token);
         }
         caller.client_key = named.get("idempotency_key").map(str::to_owned);
         let key =
