@@ -18,6 +18,7 @@ mod memory;
 mod operation;
 mod question;
 mod refusal;
+mod show;
 mod trace;
 mod traceparent;
 
@@ -197,11 +198,21 @@ impl<T: Transport + 'static> Gate<T> {
         if let Some(sku) = &caller.sku {
             let _ = trace.sku.set(sku.clone());
         }
+        if let (Action::ShowSale, Some(sku)) = (route.action, &caller.sku)
+            && let Some(shown) = self.shown(edition, sku, now)
+        {
+            trace.shed.set(true);
+            return Ok(shown?.into());
+        }
         match self.admit(edition, route, request, &caller, ports, trace).await? {
             Passage::Replay(response) => Ok(response.into()),
             Passage::Admitted(admitted) => {
                 let mut answer = match route.action {
                     Action::IssueToken => self.issue(edition, &caller, admitted.token_id, ports)?.into(),
+                    Action::ShowSale => match &caller.sku {
+                        Some(sku) => self.show(edition, sku, ports.now())?.into(),
+                        None => return Err(Code::InvalidSku.into()),
+                    },
                     Action::Forward => {
                         self.forward(edition, route, request, &caller, &admitted, ports, id, trace).await?
                     }

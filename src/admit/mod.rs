@@ -7,5 +7,5 @@ pub mod sale;
 pub mod verdict;
 
 pub use bucket::{Charge, Level};
-pub use sale::{Shut, Snapshot};
+pub use sale::{Shut, Snapshot, State};
 pub use verdict::Verdict;

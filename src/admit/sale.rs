@@ -34,7 +34,49 @@ pub enum Shut {
     SoldOut,
 }
 
+/// What is told of a sale to those who only look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It begins later.
+    Scheduled,
+    /// It sells.
+    Open,
+    /// An operator holds it, or it is not ready to sell.
+    Paused,
+    /// Nothing is left at the moment.
+    SoldOut,
+    /// It is over.
+    Ended,
+}
+
+impl State {
+    /// Its name in answers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Open => "open",
+            Self::Paused => "paused",
+            Self::SoldOut => "sold_out",
+            Self::Ended => "ended",
+        }
+    }
+}
+
 impl Snapshot {
+    /// What is told of it at Redis' time `now`. What has ended stays so, whatever an operator holds.
+    #[must_use]
+    pub fn state(&self, now: Millis) -> State {
+        match self.stock {
+            _ if now >= self.ends_at => State::Ended,
+            _ if self.paused => State::Paused,
+            _ if now < self.starts_at => State::Scheduled,
+            None => State::Paused,
+            Some(0) => State::SoldOut,
+            Some(_) => State::Open,
+        }
+    }
+
     /// Why it sells nothing at Redis' time `now`; `None` while it sells. The order is that of `lua/admit.lua`.
     #[must_use]
     pub fn shut(&self, now: Millis) -> Option<Shut> {
@@ -80,6 +122,16 @@ mod tests {
         assert_eq!(Snapshot { stock: Some(0), ..OPEN }.shut(Millis(60)), Some(Shut::SoldOut));
         assert_eq!(Snapshot { paused: true, stock: Some(0), ..OPEN }.shut(Millis(60)), Some(Shut::Paused));
         assert_eq!(Snapshot { stock: None, ..OPEN }.shut(Millis(60)), Some(Shut::NotPreheated));
+    }
+
+    #[test]
+    fn what_is_told_follows_the_times_and_what_is_left() {
+        let told = |sale: Snapshot, now| sale.state(Millis(now)).as_str();
+        assert_eq!([49, 50, 999, 1_000].map(|now| told(OPEN, now)), ["scheduled", "open", "open", "ended"]);
+        assert_eq!(told(Snapshot { stock: Some(0), ..OPEN }, 60), "sold_out");
+        assert_eq!(told(Snapshot { stock: None, ..OPEN }, 60), "paused");
+        let paused = Snapshot { paused: true, ..OPEN };
+        assert_eq!([told(paused, 1), told(paused, 60), told(paused, 1_000)], ["paused", "paused", "ended"]);
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct Gate {
     pub cors: Cors,
     /// Over how long the platform's own limit counts; what it refuses may come again after that.
     pub flood_period: Millis,
+    /// Up to so many units are few, to those who only look.
+    pub few: u64,
     /// Whether answers tell how long Redis and the origin took.
     pub server_timing: bool,
     /// All limits; routes name them by position.

@@ -42,6 +42,9 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let origin = root.section("origin");
     let in_flight = origin.number("in_flight", 0..=10_000, Some(256));
     origin.finish();
+    let sale = root.section("sale");
+    let few = sale.number("few", 1..=1_000_000, Some(20));
+    sale.finish();
     let flood = root.section("flood");
     let flood_period = flood.number("period_s", 10..=60, Some(60)).filter(|seconds| {
         let fine = matches!(seconds, 10 | 60);
@@ -102,6 +105,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         lists: lists?,
         in_flight: usize::try_from(in_flight?).ok()?,
         flood_period: Millis::from_secs(flood_period?),
+        few: few?,
         cors: cors?,
         server_timing: server_timing?,
         live_refresh: Millis::from_secs(live_refresh?),

@@ -42,6 +42,8 @@ pub struct Route {
 pub enum Action {
     /// Issue an order token; the origin is not asked.
     IssueToken,
+    /// Tell the sale's state from what the isolate knows; the origin is not asked.
+    ShowSale,
     /// Forward it to the origin.
     Forward,
 }
@@ -130,7 +132,7 @@ pub(super) fn route(
     let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"].map(|m| (m, m));
     let method = section.choice("method", &methods, true);
     let path = section.text("path", None).and_then(|(text, at)| path(faults, &text, &at));
-    let actions = [("forward", Action::Forward), ("issue-token", Action::IssueToken)];
+    let actions = [("forward", Action::Forward), ("issue-token", Action::IssueToken), ("show-sale", Action::ShowSale)];
     let action = section.choice("action", &actions, false);
     let user = section.choice("user", &[("required", UserRule::Required), ("optional", UserRule::Optional)], false);
     let idempotency = idempotency(section, faults);
@@ -195,7 +197,7 @@ fn consistent(section: &Section<'_>, route: &Route, limits: &[Option<Limit>]) ->
             "a route with `idempotency` must be closed when Redis is down",
         ),
         (
-            route.is_operation() && (route.action == Action::IssueToken || route.method == "GET"),
+            route.is_operation() && (route.action != Action::Forward || route.method == "GET"),
             "`idempotency` has a meaning only for requests that change something at the origin",
         ),
         (
@@ -203,6 +205,10 @@ fn consistent(section: &Section<'_>, route: &Route, limits: &[Option<Limit>]) ->
             "`action = \"issue-token\"` needs `user = \"required\"` and `{sku}` in the path",
         ),
         (by_quantity && route.body != BodyRule::Order, "a limit with `cost = \"quantity\"` needs `body = \"order\"`"),
+        (
+            route.action == Action::ShowSale && !(route.method == "GET" && sku),
+            "`action = \"show-sale\"` needs `method = \"GET\"` and `{sku}` in the path",
+        ),
         (keyed_by(KeyPart::User) && !user, "a limit keyed by user needs `user = \"required\"`"),
         (keyed_by(KeyPart::Sku) && !sku, "a limit keyed by sku needs `{sku}` in the path"),
     ];

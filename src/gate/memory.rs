@@ -153,6 +153,14 @@ impl Memory {
         self.inner.borrow().sales.get(sku, now)
     }
 
+    /// What those who only look are shown without asking, and the time by Redis' clock; see [`Sales::shown`].
+    pub(super) fn shown(&self, sku: &Sku, now: Millis) -> Option<(Option<Snapshot>, Millis)> {
+        let memory = self.inner.borrow();
+        let shown = memory.sales.shown(sku, now)?;
+        let at = shown.map(|sale| sale.at).unwrap_or_default();
+        Some((shown, memory.offset.earliest(now).unwrap_or_default().max(at)))
+    }
+
     /// Whether this caller is to bring a new snapshot of the sale.
     pub(super) fn begin_refresh(&self, sku: &Sku, now: Millis) -> bool {
         self.inner.borrow_mut().sales.begin_refresh(sku, now)

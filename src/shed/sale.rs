@@ -10,6 +10,8 @@ struct Known {
     snapshot: Option<(Snapshot, Millis)>,
     /// Until when someone is expected to bring a newer one.
     refreshing_until: Millis,
+    /// Redis holds no such sale.
+    absent: bool,
 }
 
 /// The sales that one isolate has seen lately.
@@ -43,6 +45,20 @@ impl Sales {
         (now < heard.plus(self.fresh)).then_some(snapshot)
     }
 
+    /// What those who only look are shown without asking: `Some(None)` that Redis holds no such sale. A snapshot that is
+    /// no longer fresh is shown while someone brings a newer one, up to three times that age.
+    #[must_use]
+    pub fn shown(&self, sku: &Sku, now: Millis) -> Option<Option<Snapshot>> {
+        let known = self.known.get(sku, now)?;
+        let refreshing = now < known.refreshing_until;
+        if known.absent {
+            return refreshing.then_some(None);
+        }
+        let (snapshot, heard) = known.snapshot?;
+        let old = Millis(self.fresh.0.saturating_mul(if refreshing { 3 } else { 1 }));
+        (now < heard.plus(old)).then_some(Some(snapshot))
+    }
+
     /// Whether this caller is to bring a new snapshot: there is no fresh one, and nobody else is at it.
     pub fn begin_refresh(&mut self, sku: &Sku, now: Millis) -> bool {
         if self.get(sku, now).is_some() {
@@ -52,7 +68,7 @@ impl Sales {
         if now < known.refreshing_until {
             return false;
         }
-        known.refreshing_until = now.plus(self.lease);
+        (known.refreshing_until, known.absent) = (now.plus(self.lease), false);
         self.known.put(sku.clone(), known, 0, now.plus(REMEMBERED));
         true
     }
@@ -60,7 +76,7 @@ impl Sales {
     /// Takes a snapshot that was asked for at the isolate's `asked`. One that Redis dated earlier never replaces a newer.
     pub fn learn(&mut self, sku: &Sku, snapshot: Snapshot, asked: Millis) {
         let mut known = self.known.get(sku, asked).copied().unwrap_or_default();
-        known.refreshing_until = Millis(0);
+        (known.refreshing_until, known.absent) = (Millis(0), false);
         if known.snapshot.is_none_or(|(old, _)| old.at <= snapshot.at) {
             known.snapshot = Some((snapshot, asked));
         }
@@ -69,7 +85,7 @@ impl Sales {
 
     /// Redis holds no such sale (it is not preheated, or does not exist): nobody looks again while that is fresh.
     pub fn learn_absent(&mut self, sku: &Sku, now: Millis) {
-        let known = Known { snapshot: None, refreshing_until: now.plus(self.fresh) };
+        let known = Known { snapshot: None, refreshing_until: now.plus(self.fresh), absent: true };
         self.known.put(sku.clone(), known, 0, now.plus(REMEMBERED));
     }
 
@@ -139,6 +155,29 @@ mod tests {
         let mut sales = sales();
         sales.learn_absent(&sku(), Millis(0));
         assert!(!sales.begin_refresh(&sku(), Millis(999)) && sales.begin_refresh(&sku(), Millis(1_000)));
+    }
+
+    #[test]
+    fn who_only_looks_is_shown_the_old_one_while_one_refresh_is_under_way() {
+        let mut sales = sales();
+        sales.learn(&sku(), OPEN, Millis(0));
+        assert_eq!(sales.shown(&sku(), Millis(999)), Some(Some(OPEN)));
+        assert_eq!(sales.shown(&sku(), Millis(1_000)), None, "this one asks");
+        assert!(sales.begin_refresh(&sku(), Millis(1_000)));
+        assert_eq!(sales.shown(&sku(), Millis(1_399)), Some(Some(OPEN)), "the others do not");
+        assert_eq!(sales.shown(&sku(), Millis(1_400)), None, "the refresh was lost");
+        assert!(sales.begin_refresh(&sku(), Millis(2_900)));
+        assert_eq!(sales.shown(&sku(), Millis(3_000)), None, "too old for anybody");
+    }
+
+    #[test]
+    fn that_there_is_no_such_sale_is_shown_for_a_moment() {
+        let mut sales = sales();
+        assert_eq!(sales.shown(&sku(), Millis(0)), None);
+        sales.learn_absent(&sku(), Millis(0));
+        assert_eq!((sales.shown(&sku(), Millis(999)), sales.shown(&sku(), Millis(1_000))), (Some(None), None));
+        sales.learn(&sku(), OPEN, Millis(1_000));
+        assert_eq!(sales.shown(&sku(), Millis(1_000)), Some(Some(OPEN)));
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! How many requests of this isolate are on their way to the origin. A slot is a lease: a request that is cancelled never
 //! gives it back, so it comes back by itself.
 
-use std::collections::HashMap;
-
 use crate::model::Millis;
 
 /// A slot that was taken. It is given back by [`Slots::give`], or ends by itself.
@@ -12,7 +10,7 @@ pub struct Slot(u64);
 /// The slots of one isolate.
 #[derive(Debug, Default)]
 pub struct Slots {
-    taken: HashMap<u64, Millis>,
+    taken: Vec<(u64, Millis)>,
     last: u64,
 }
 
@@ -22,7 +20,7 @@ impl Slots {
         if most == 0 || self.taken.len() < most {
             return false;
         }
-        self.taken.retain(|_, until| now < *until);
+        self.taken.retain(|(_, until)| now < *until);
         self.taken.len() >= most
     }
 
@@ -33,14 +31,14 @@ impl Slots {
         }
         self.last += 1;
         if most > 0 {
-            self.taken.insert(self.last, until);
+            self.taken.push((self.last, until));
         }
         Some(Slot(self.last))
     }
 
     /// Gives a slot back.
     pub fn give(&mut self, Slot(number): Slot) {
-        self.taken.remove(&number);
+        self.taken.retain(|(taken, _)| *taken != number);
     }
 }
 

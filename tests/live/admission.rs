@@ -139,7 +139,7 @@ async fn a_decision_is_one_http_request_and_one_evalsha() {
             rest.commands().into_iter().skip(warm).map(|(name, keys)| (name, counted(keys))).collect()
         };
         edge.issue("42", "demo").send().await.is(200);
-        edge.get("/v1/sales/demo").send().await.is(202);
+        edge.get("/v1/sales/demo/details").send().await.is(202);
         edge.order("42", "demo", &token).token("forged").send().await.is(403);
         let evalsha = |keys| ("EVALSHA".to_owned(), keys);
         assert_eq!(sent(), [evalsha(2), evalsha(1)], "two buckets; one; none for a forged token");

@@ -21,7 +21,7 @@ fn bytes(size: usize) -> Vec<u8> {
 
 /// Answers as the SKU of the path says.
 async fn by_sku(request: Seen) -> Response<Body> {
-    let sku = request.target.strip_prefix("/v1/sales/").unwrap();
+    let sku = request.target.strip_prefix("/v1/sales/").and_then(|rest| rest.strip_suffix("/details")).unwrap();
     let (kind, number) = sku.split_once('-').unwrap_or((sku, "0"));
     let number: usize = number.parse().unwrap();
     match kind {
@@ -64,7 +64,7 @@ async fn scene() -> Scene {
 }
 
 async fn get(scene: &Scene, sku: &str) -> Answer {
-    scene.edge.get(&format!("/v1/sales/{sku}")).send().await
+    scene.edge.get(&format!("/v1/sales/{sku}/details")).send().await
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn r_miniflare_165_an_answer_without_a_body_has_none() {
         assert_eq!(answer.header("etag"), Some("\"e\""));
     }
     for sku in ["status-200", "status-404", "status-302", "whole-1048576"] {
-        let head = scene.edge.head(&format!("HEAD /v1/sales/{sku}"), &[]);
+        let head = scene.edge.head(&format!("HEAD /v1/sales/{sku}/details"), &[]);
         let answer = scene.edge.raw(&head).await;
         assert!(answer.status < 500, "{sku}: {}", answer.status);
         assert!(answer.body.is_empty(), "{sku}: {}", answer.text());

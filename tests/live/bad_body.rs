@@ -125,7 +125,7 @@ async fn a_body_above_the_cap_is_refused_on_every_route() {
     let large = vec![b'x'; CAP + 1];
     let answer = scene.edge.issue("42", "demo").body(&large).send().await;
     answer.is_refused(413, "body_too_large", "token");
-    let answer = scene.edge.get("/v1/sales/demo").body(&large).send().await;
+    let answer = scene.edge.get("/v1/sales/demo/details").body(&large).send().await;
     answer.is_refused(413, "body_too_large", "sale");
     scene.is_untouched("too large");
 }

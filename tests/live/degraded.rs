@@ -38,7 +38,7 @@ async fn is_degraded(scene: &Scene, about: &str) {
     assert_eq!(scene.origin.seen().len(), seen, "{about}: the origin sees nothing");
 
     let begin = clock::now();
-    let open = scene.edge.get("/v1/sales/demo").send().await;
+    let open = scene.edge.get("/v1/sales/demo/details").send().await;
     assert!(begin.elapsed() < DEADLINE + SLACK, "{about}: {:?}", begin.elapsed());
     assert_eq!((open.status, open.header("ratelimit")), (202, None), "{about}: an open route answers");
     assert_eq!(scene.origin.seen().len(), seen + 1, "{about}");

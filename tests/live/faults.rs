@@ -74,7 +74,7 @@ async fn an_origin_that_is_away_is_502_and_the_operation_is_free_after_retry_aft
     let builder = builder().binding("ORIGIN_URL", &url);
     let stack = builder.start().await.unwrap();
     let edge = crate::http::Edge::of(&stack);
-    let read = edge.get("/v1/sales/demo").send().await;
+    let read = edge.get("/v1/sales/demo/details").send().await;
     read.is_refused(502, "origin_unreachable", "read");
     assert!(read.header("ratelimit").is_some(), "it was admitted, and charged");
     assert_eq!(read.retry_after(), 1);

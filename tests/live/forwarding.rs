@@ -63,14 +63,14 @@ async fn two_orders_are_two_operations_and_two_attempts_at_one_are_not() {
 #[tokio::test]
 async fn a_read_is_vouched_for_without_an_operation() {
     let scene = Scene::start().await;
-    scene.edge.get("/v1/sales/demo?x=1").ip("2001:db8:0:1::7").send().await.is(202);
+    scene.edge.get("/v1/sales/demo/details?x=1").ip("2001:db8:0:1::7").send().await.is(202);
     let anonymous = vouched(&scene, &scene.origin.only());
     let expected = Assertion {
         sub: None,
         ip: Some("2001:db8:0:1::/64".into()),
         sku: Some("demo".into()),
         mtd: "GET".into(),
-        pth: "/v1/sales/demo?x=1".into(),
+        pth: "/v1/sales/demo/details?x=1".into(),
         bdy: body_hash(b""),
         op: None,
     };

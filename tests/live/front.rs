@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use xtask::clock;
+use xtask::stack::Sale;
 
 use crate::foreign::{Foreign, answer};
 use crate::scene::{Scene, builder, calls};
+use crate::shop::Shop;
+use crate::support::connect;
 
 const SHOP: &str = "https://shop.example";
 const ORDER: &str = "/v1/orders/0-01JDZV6Q8W3M5K9T2R4X7Y1C0B";
@@ -47,6 +50,27 @@ async fn a_page_of_a_listed_site_can_order_and_read_refusals() {
     refused.is_refused(403, "token_invalid", "forged");
     assert_eq!(refused.header("access-control-allow-origin"), Some(SHOP));
     assert!(refused.header("access-control-expose-headers").unwrap().contains("retry-after"));
+}
+
+#[tokio::test]
+async fn a_crowd_that_polls_a_sale_costs_a_call_a_second_and_the_origin_nothing() {
+    let shop = Shop::open(&[Sale::new("demo", 3)]).await;
+    let evals = || calls(&mut connect(&shop.stack), "evalsha") + calls(&mut connect(&shop.stack), "eval");
+    shop.edge.get("/v1/sales/demo").settled().await.is(200);
+    let (before, begun) = (evals(), clock::now());
+    let looks = (0..200).map(|_| shop.edge.get("/v1/sales/demo").settled());
+    for answer in futures_util::future::join_all(looks).await {
+        let told = answer.json();
+        assert_eq!((answer.status, &told["state"], &told["stock"]), (200, &"open".into(), &"few".into()), "{told}");
+        assert!(told["now"].as_u64().unwrap().abs_diff(clock::unix_ms()) < 5_000, "{told}");
+    }
+    let seconds = begun.elapsed().as_secs() + 1;
+    // One a second, and another one for each that a busy machine does not answer within its deadline.
+    let asked = evals() - before;
+    assert!(asked <= 5 + 3 * seconds, "{asked} calls in {seconds} s");
+    let details = shop.edge.get("/v1/sales/demo/details").send().await.json();
+    assert_eq!((&details["stock"], &details["state"]), (&3.into(), &"open".into()));
+    assert_eq!(details["price"], shop.edge.get("/v1/sales/demo").send().await.json()["price"]);
 }
 
 #[tokio::test]

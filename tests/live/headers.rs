@@ -82,7 +82,7 @@ async fn r_express_rate_limit_cve_2026_30827_all_spellings_of_an_address_share_a
     for spellings in &same {
         let before = rest.calls.seen().len();
         for ip in spellings {
-            scene.edge.get("/v1/sales/demo").ip(ip).send().await.is(202);
+            scene.edge.get("/v1/sales/demo/details").ip(ip).send().await.is(202);
         }
         let keys = rest.commands().into_iter().skip(before).map(|(_, keys)| keys.join(" ")).collect::<HashSet<_>>();
         assert_eq!(keys.len(), 1, "{spellings:?}: {keys:?}");

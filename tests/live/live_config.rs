@@ -54,7 +54,7 @@ fn document(burst: u32) -> String {
 
 /// The burst of the limit for reading, as the next answer tells it.
 async fn burst(edge: &Edge) -> String {
-    let answer = edge.get("/v1/sales/demo").send().await;
+    let answer = edge.get("/v1/sales/demo/details").send().await;
     let policy = answer.header("ratelimit-policy").unwrap_or_default().to_owned();
     policy.split("q=").nth(1).map(|rest| rest.split([';', ',']).next().unwrap().to_owned()).unwrap_or(policy)
 }

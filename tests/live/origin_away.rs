@@ -37,7 +37,7 @@ async fn an_origin_that_is_down_is_502_and_the_same_token_orders_once_it_is_back
     let call = shop.order("42", "demo");
     let refusal = call.clone().send().await;
     refusal.is_refused(502, "origin_unreachable", "down");
-    shop.edge.get("/v1/sales/demo").send().await.is_refused(502, "origin_unreachable", "down");
+    shop.edge.get("/v1/sales/demo/details").send().await.is_refused(502, "origin_unreachable", "down");
     shop.stack.restart(Part::Origin).await.unwrap();
     becomes_one_order(&shop, call, &refusal).await;
 }

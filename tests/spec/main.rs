@@ -19,6 +19,7 @@ mod live;
 mod memory;
 mod operation;
 mod outage;
+mod showing;
 mod stage;
 mod stored;
 mod streaming;

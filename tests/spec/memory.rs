@@ -144,8 +144,8 @@ fn a_sale_that_the_origin_does_not_know_is_not_asked_for_again_at_once() {
     let problem = [("content-type", "application/problem+json")];
     let stage =
         Stage::default().redis("[0,1800000000000,\"\",\"\",0]").origin(404, &problem, r#"{"code":"sale_unknown"}"#);
-    assert_eq!(stage.play(request("GET", "/v1/sales/nothing")).status, 404);
-    assert_eq!(code(&stage.play(request("GET", "/v1/sales/nothing"))), "sale_unknown");
+    assert_eq!(stage.play(request("GET", "/v1/sales/nothing/details")).status, 404);
+    assert_eq!(code(&stage.play(request("GET", "/v1/sales/nothing/details"))), "sale_unknown");
     assert_eq!(stage.commands().len(), 1);
 }
 

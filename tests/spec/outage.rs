@@ -39,7 +39,7 @@ fn r_redis_js_1389_a_wrong_token_is_logged_as_a_misconfiguration() {
 #[test]
 fn an_open_route_passes_without_limits_while_redis_is_away() {
     let stage = Stage::default().redis_fails(TransportFault::Timeout).origin(200, &[], "{}");
-    let response = stage.play(request("GET", "/v1/sales/demo"));
+    let response = stage.play(request("GET", "/v1/sales/demo/details"));
     assert_eq!((response.status, response.get("ratelimit")), (200, None));
     let line = stage.decisions().remove(0);
     assert_eq!((line["verdict"].as_str(), line["degraded"].as_bool()), (Some("degraded"), Some(true)), "{line}");
@@ -48,7 +48,7 @@ fn an_open_route_passes_without_limits_while_redis_is_away() {
 /// gate.toml with the sale's page limited by the isolate itself while Redis is away: 40 at once, 20 a second.
 fn local() -> String {
     let gate = include_str!("../../gate.toml");
-    let page = "path = \"/v1/sales/{sku}\"\nuser = \"optional\"\nlimits = [\"read\"]\non_redis_down = ";
+    let page = "path = \"/v1/sales/{sku}/details\"\nuser = \"optional\"\nlimits = [\"read\"]\non_redis_down = ";
     assert!(gate.contains(page));
     gate.replace(&format!("{page}\"open\""), &format!("{page}\"local\""))
 }
@@ -61,16 +61,16 @@ fn a_local_route_is_limited_by_the_isolate_while_redis_is_away() {
     }
     for i in 0..40 {
         stage = stage.origin(200, &[], "{}");
-        let passed = stage.play_with(&local(), request("GET", "/v1/sales/demo"));
+        let passed = stage.play_with(&local(), request("GET", "/v1/sales/demo/details"));
         assert_eq!(passed.status, 200, "{i}");
     }
     assert_eq!(stage.commands().len(), 5, "the breaker is open, and the limit holds on");
-    let refused = stage.play_with(&local(), request("GET", "/v1/sales/demo"));
+    let refused = stage.play_with(&local(), request("GET", "/v1/sales/demo/details"));
     assert_eq!((refused.status, code(&refused).as_str()), (429, "too_many_requests"));
     assert_eq!((refused.get("retry-after"), refused.get("ratelimit")), (Some("1"), Some("\"read\";r=0;t=2")));
     stage.later(50);
     let stage = stage.origin(200, &[], "{}");
-    assert_eq!(stage.play_with(&local(), request("GET", "/v1/sales/demo")).status, 200);
+    assert_eq!(stage.play_with(&local(), request("GET", "/v1/sales/demo/details")).status, 200);
     let decisions: Vec<String> = stage.logged.borrow().iter().filter(|l| l.contains("\"decision\"")).cloned().collect();
     assert_eq!(decisions.len(), 42, "each is logged");
     assert!(decisions.iter().all(|line| line.contains("\"degraded\":true")));
@@ -81,7 +81,7 @@ fn a_local_route_is_limited_by_the_isolate_while_redis_is_away() {
 #[test]
 fn an_open_route_that_redis_reaches_too_late_is_open() {
     let stage = Stage::default().redis("[6,1800000000000]").origin(200, &[], "{}");
-    assert_eq!(stage.play(request("GET", "/v1/sales/demo")).status, 200);
+    assert_eq!(stage.play(request("GET", "/v1/sales/demo/details")).status, 200);
 }
 
 #[test]

@@ -11,15 +11,15 @@ use std::time::Duration;
 pub struct SaleView {
     /// scheduled, open, paused, sold_out or ended
     pub state: String,
-    /// What is left.
-    pub stock: Option<i64>,
+    /// What is left: many, few or none
+    pub stock: String,
 }
 
 impl SaleView {
     /// Whether an order could succeed now.
     #[must_use]
     pub fn is_sellable(&self) -> bool {
-        self.state == "open" && self.stock != Some(0)
+        self.state == "open" && self.stock != "none"
     }
 }
 

@@ -30,6 +30,7 @@ const BODY_LIMIT: usize = 64 * 1024;
 pub(crate) fn public(app: Arc<App>) -> Router {
     Router::new()
         .route("/v1/sales/{sku}", get(sales::show))
+        .route("/v1/sales/{sku}/details", get(sales::show))
         .route("/v1/sales/{sku}/orders", post(place::place))
         .route("/v1/sales/{sku}/orders/mine", get(orders::mine))
         .route("/v1/orders/{id}", get(orders::show))
