@@ -33,7 +33,7 @@ use self::edition::{Document, Edition};
 use self::journal::{Decision, Journal};
 use self::live::{Deployment, Live};
 use self::memory::Memory;
-use self::ports::{Answer, Body, Ports, Request};
+use self::ports::{Answer, Body, Point, Ports, Request};
 use self::refusal::Refusal;
 use self::trace::Trace;
 use self::who::Caller;
@@ -160,6 +160,17 @@ impl<T: Transport + 'static> Gate<T> {
         };
         if let Some(line) = self.journal.line(&decision, now) {
             ports.log(&line);
+        }
+        self.memory.count(&trace, verdict, now);
+        if self.live.measures() {
+            ports.measure(&Point {
+                route: decision.route.unwrap_or_default(),
+                verdict,
+                sku: trace.sku.get().map_or("", |sku| sku.as_str()),
+                took: decision.took,
+                redis: trace.redis.get(),
+                origin: trace.origin.get(),
+            });
         }
         dress::dress(&edition.config, &request, &mut answer.response, &id, &trace);
         answer

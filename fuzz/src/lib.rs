@@ -11,7 +11,7 @@ use sluice::api::response::Response;
 use sluice::config;
 use sluice::gate::edition::Document;
 use sluice::gate::live::Deployment;
-use sluice::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Ports, Request};
+use sluice::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Point, Ports, Request};
 use sluice::gate::{Gate, Secrets};
 use sluice::model::Millis;
 use sluice_upstash::{HttpReply, Transport, TransportFault};
@@ -83,6 +83,8 @@ impl Ports for Stage {
     async fn flood(&self, _: &str) -> bool {
         true
     }
+
+    fn measure(&self, _: &Point<'_>) {}
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {
         self.0.work.borrow_mut().push(Box::pin(work));

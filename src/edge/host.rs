@@ -9,7 +9,7 @@ use wasm_bindgen_futures::{JsFuture, future_to_promise};
 use super::{head, operation};
 use crate::api::json::Object;
 use crate::api::response::Response;
-use crate::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Ports};
+use crate::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Point, Ports};
 use crate::model::Millis;
 
 /// Answers of the origin above this many bytes are streamed on instead of being read.
@@ -89,6 +89,10 @@ impl Ports for Host {
 
     async fn flood(&self, key: &str) -> bool {
         JsFuture::from(self.0.flood(key)).await.is_ok_and(|passes| passes.is_truthy())
+    }
+
+    fn measure(&self, point: &Point<'_>) {
+        operation::measure(point);
     }
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {

@@ -55,7 +55,8 @@ pub fn start(env: &Function) -> Result<(), JsError> {
         }
     };
     let bound = |name: &str| env.call1(&JsValue::NULL, &JsString::from(name)).is_ok_and(|binding| binding.is_object());
-    let deployment = Deployment { partitions, live: bound("GATE"), flood: bound("FLOOD") };
+    let deployment =
+        Deployment { partitions, live: bound("GATE"), flood: bound("FLOOD"), measures: bound("ANALYTICS") };
     let secrets = ["USER_JWT_SECRET", "ORDER_TOKEN_SECRET", "ASSERTION_SECRET", "ADMIN_TOKEN"].map(variable);
     let [users, tokens, assertions, admin] = &secrets;
     let transport = transport::new(&variable("UPSTASH_REDIS_REST_URL"), &variable("UPSTASH_REDIS_REST_TOKEN"))?;

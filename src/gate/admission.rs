@@ -24,6 +24,7 @@ use crate::config::{Action, Route};
 use crate::digest::Tag;
 use crate::model::{Millis, Sku};
 use crate::script::admit::{self, Call, Claiming, Reply, Sale};
+use crate::script::counters;
 use crate::script::release::{self, Release};
 use crate::shed::breaker::Permit;
 
@@ -136,13 +137,15 @@ impl<T: Transport + 'static> Gate<T> {
         // looks is shown the sale from memory where that is possible, and so has to read it here.
         let must = shows || route.action == Action::IssueToken && question.call.token.is_some() && known.is_none();
         let reads = |sku: &&Sku| reads_sale && (self.memory.begin_refresh(sku, asked) || must);
+        let mut also = Vec::new();
         if let Some(sku) = question.sku.filter(reads) {
+            also = counters::add(&self.keys.counters(sku), &self.memory.take_counts(sku));
             question.call.sale =
                 Some(Sale { keys: [self.keys.sale(sku), self.keys.stock(sku)], refuses: begun.is_some() });
         } else if let (Some(token), Some(sale), Action::IssueToken) = (&mut question.call.token, known, route.action) {
             token.time = token.time.plus(sale.starts_at.minus(asked));
         }
-        let outcome = self.call(&question.call, patience, ports).await;
+        let outcome = self.call(&question.call, also, patience, ports).await;
         let heard = ports.now();
         question.trace.redis.set(Some(heard.minus(asked)));
         let admitted = matches!(&outcome, Ok(reply) if matches!(reply.verdict, Verdict::Admitted { .. }));
@@ -185,10 +188,21 @@ impl<T: Transport + 'static> Gate<T> {
 
     /// One EVALSHA. A claim whose first call broke off is asked once more within the same deadline: its nonce makes
     /// the second call meet the first one's claim.
-    async fn call<P: Ports>(&self, call: &Call, patience: Millis, ports: &P) -> Result<Reply, Fault> {
+    /// `also` travels with the first call only, so that nothing is counted twice.
+    async fn call<P: Ports>(
+        &self,
+        call: &Call,
+        also: Vec<String>,
+        patience: Millis,
+        ports: &P,
+    ) -> Result<Reply, Fault> {
         let (keys, args) = (call.keys(), call.args());
         let left = time_left(patience, ports);
-        let mut reply = self.redis.eval(&admit::SCRIPT, &keys, &args, &left).await;
+        let mut reply = if also.is_empty() {
+            self.redis.eval(&admit::SCRIPT, &keys, &args, &left).await
+        } else {
+            self.redis.eval_and(&admit::SCRIPT, &keys, &args, also, &left).await
+        };
         if matches!(reply, Err(Fault::Unreachable(_))) && call.claiming.is_some() && !left().is_zero() {
             reply = self.redis.eval(&admit::SCRIPT, &keys, &args, &left).await;
         }

@@ -28,6 +28,8 @@ pub struct Deployment {
     pub live: bool,
     /// Whether the platform's own limit is bound.
     pub flood: bool,
+    /// Whether decisions are measured ([`Ports::measure`]).
+    pub measures: bool,
 }
 
 /// A document that was refused.
@@ -67,6 +69,11 @@ impl Live {
     /// The last document that was refused, unless a good one has come since.
     pub(super) fn refused(&self) -> Option<Rc<Refused>> {
         self.refused.borrow().clone()
+    }
+
+    /// Whether each decision is measured.
+    pub(super) fn measures(&self) -> bool {
+        self.deployment.measures
     }
 
     /// `"live"` when `edition` is a replacement.

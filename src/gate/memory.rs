@@ -6,6 +6,7 @@ use sluice_upstash::Fault;
 
 use super::question::Question;
 use super::refusal::{self, Refusal};
+use super::trace::Trace;
 use crate::admit::{Level, Snapshot, Verdict};
 use crate::api::code::Code;
 use crate::config::Gate;
@@ -13,9 +14,10 @@ use crate::digest::Tag;
 use crate::model::{Micros, Millis, Quota, Sku};
 use crate::script::admit::Reply;
 use crate::shed::breaker::{Permit, Terms};
+use crate::shed::counts::Tally;
 use crate::shed::operations::Met as MetOperation;
 use crate::shed::slots::Slot;
-use crate::shed::{Breaker, Denied, Local, Offset, Operations, Pace, Sales, Slots};
+use crate::shed::{Breaker, Counts, Denied, Local, Offset, Operations, Pace, Sales, Slots};
 
 /// Bounds of the tables: a flood of random keys costs an isolate a few megabytes, and nothing else.
 const SALES: usize = 1_000;
@@ -39,6 +41,8 @@ struct Inner {
     operations: Operations,
     /// The limits while Redis is away.
     local: Local,
+    /// What was decided, to be told to Redis.
+    counts: Counts,
     /// Requests on their way to the origin.
     slots: Slots,
     /// How many repeated attempts may ask Redis although memory would refuse them.
@@ -65,6 +69,7 @@ impl Memory {
             denied: Denied::new(BUCKETS, config.snapshot),
             operations: Operations::new(OPERATIONS, OPERATIONS_BYTES, config.snapshot),
             local: Local::new(BUCKETS),
+            counts: Counts::new(SALES),
             slots: Slots::default(),
             repeats: Pace::new(repeats()),
         };
@@ -110,6 +115,24 @@ impl Memory {
             }
         }
         memory.denied(question, now)
+    }
+
+    /// Counts a decision about a sale that Redis knows; made-up ones would only push the others out.
+    pub(super) fn count(&self, trace: &Trace, verdict: &'static str, now: Millis) {
+        let memory = &mut *self.inner.borrow_mut();
+        let Some(sku) = trace.sku.get().filter(|sku| memory.sales.is_known(sku, now)) else { return };
+        memory.counts.add(sku, verdict);
+        if trace.shed.get() {
+            memory.counts.add(sku, "shed");
+        }
+        if !trace.would_refuse.borrow().is_empty() {
+            memory.counts.add(sku, "shadow");
+        }
+    }
+
+    /// What was counted about a sale since this was last asked.
+    pub(super) fn take_counts(&self, sku: &Sku) -> Tally {
+        self.inner.borrow_mut().counts.take(sku)
     }
 
     /// Whether a repeated attempt may ask Redis although memory would refuse it.

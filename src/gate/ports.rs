@@ -91,6 +91,23 @@ pub enum OriginFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocumentAway;
 
+/// One decision, as it is measured. Nothing in it tells who asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// Name of the route; empty when there was none.
+    pub route: &'a str,
+    /// As the log tells it.
+    pub verdict: &'static str,
+    /// The sale; empty when there was none.
+    pub sku: &'a str,
+    /// From the request to the answer.
+    pub took: Millis,
+    /// Waiting for Redis, when it was asked.
+    pub redis: Option<Millis>,
+    /// Waiting for the origin, when it was asked.
+    pub origin: Option<Millis>,
+}
+
 /// The world, for one request.
 pub trait Ports: Clone + 'static {
     /// The isolate's clock.
@@ -107,6 +124,9 @@ pub trait Ports: Clone + 'static {
 
     /// Whether the platform's own limit, where one is bound, lets pass who is counted as `key`.
     fn flood(&self, key: &str) -> impl Future<Output = bool>;
+
+    /// Keeps a measurement, where the deployment has a place for them.
+    fn measure(&self, point: &Point<'_>);
 
     /// Goes on with `work` after the answer is sent.
     fn background(&self, work: impl Future<Output = ()> + 'static);

@@ -2,6 +2,7 @@
 
 pub mod admit;
 pub mod complete;
+pub mod counters;
 pub mod deduct;
 pub mod due;
 pub mod keys;

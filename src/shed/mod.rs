@@ -3,6 +3,7 @@
 //! Nothing here is needed for correctness. Redis decides; this repeats, for at most `snapshot_ms`, what it said.
 
 pub mod breaker;
+pub mod counts;
 pub mod denied;
 pub mod local;
 pub mod offset;
@@ -13,6 +14,7 @@ pub mod slots;
 pub mod table;
 
 pub use breaker::Breaker;
+pub use counts::Counts;
 pub use denied::Denied;
 pub use local::Local;
 pub use offset::Offset;

@@ -59,6 +59,12 @@ impl Sales {
         (now < heard.plus(old)).then_some(Some(snapshot))
     }
 
+    /// Whether Redis has told of this sale lately, fresh or not.
+    #[must_use]
+    pub fn is_known(&self, sku: &Sku, now: Millis) -> bool {
+        self.known.get(sku, now).is_some_and(|known| known.snapshot.is_some())
+    }
+
     /// Whether this caller is to bring a new snapshot: there is no fresh one, and nobody else is at it.
     pub fn begin_refresh(&mut self, sku: &Sku, now: Millis) -> bool {
         if self.get(sku, now).is_some() {

@@ -40,6 +40,11 @@ impl<K: Hash + Eq + Clone, V> Table<K, V> {
         self.entries.get(key).filter(|entry| now < entry.until).map(|entry| &entry.value)
     }
 
+    /// The value, to be changed, unless its time is over.
+    pub fn get_mut(&mut self, key: &K, now: Millis) -> Option<&mut V> {
+        self.entries.get_mut(key).filter(|entry| now < entry.until).map(|entry| &mut entry.value)
+    }
+
     /// Puts a value that counts `bytes` until `until`; what is too large for the whole table is not kept.
     pub fn put(&mut self, key: K, value: V, bytes: usize, until: Millis) {
         self.remove(&key);

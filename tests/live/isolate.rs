@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::Connection;
 use serde_json::Value;
 use sluice::api::response::Response;
-use sluice::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Ports};
+use sluice::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Point, Ports};
 use sluice::model::{Micros, Millis};
 use sluice_upstash::{HttpReply, Transport, TransportFault};
 use xtask::clock;
@@ -143,6 +143,8 @@ impl Ports for Isolate {
     async fn flood(&self, _: &str) -> bool {
         true
     }
+
+    fn measure(&self, _: &Point<'_>) {}
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {
         self.work.borrow_mut().push(Box::pin(work));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use xtask::clock;
 
-use crate::foreign::Foreign;
+use crate::foreign::{Foreign, answer};
 use crate::http::{Answer, Edge, IP};
 use crate::scene::{Scene, builder, contents};
 
@@ -78,4 +78,59 @@ async fn without_their_token_operators_get_nothing_and_no_page_of_another_site_d
     scene.is_untouched("no token");
     let none = Scene::start().await;
     asked(&none.edge, "GET", "/__gate/config", None).await.is_refused(404, "not_found", "no token is set");
+}
+
+/// Puts a sale into Redis of which nothing is left.
+fn sold_out(scene: &Scene) {
+    let now = clock::unix_ms();
+    let terms = [("starts_at", now - 1_000), ("ends_at", now + 600_000), ("paused", 0), ("per_user", 1), ("price", 1)];
+    let mut redis = scene.redis();
+    let _: () = redis::cmd("HSET").arg("sl1:{p0}:sale:demo").arg(&terms).query(&mut redis).unwrap();
+    let _: () = redis::cmd("SET").arg("sl1:{p0}:stock:demo").arg(0).query(&mut redis).unwrap();
+}
+
+#[tokio::test]
+async fn what_isolates_refuse_by_themselves_is_counted_in_redis_and_measured() {
+    let engine = Foreign::start(|_| async { answer(200, &[], "") }).await;
+    let address = engine.url().strip_prefix("http://").unwrap().to_owned();
+    let builder = builder().binding("ADMIN_TOKEN", ADMIN).analytics(&address);
+    let scene = Scene::built(builder, Foreign::accepting().await).await;
+    sold_out(&scene);
+    let order = |n: usize| {
+        let user = format!("buyer-{n}");
+        let call = scene.edge.order(&user, "demo", &scene.edge.token(&user, "demo"));
+        call.ip(&format!("198.51.100.{}", n % 250 + 1))
+    };
+    let mut sent = 0;
+    let deadline = clock::now() + Duration::from_secs(20);
+    let counted = loop {
+        for _ in 0..10 {
+            order(sent).send().await.is_refused(409, "sold_out", "nothing is left");
+            sent += 1;
+        }
+        let counters = asked(&scene.edge, "GET", "/__gate/counters?sku=demo", None).await;
+        let counted = counters.json()["counters"].clone();
+        if counted["shed"].as_u64() > Some(0) {
+            break counted;
+        }
+        assert!(clock::now() < deadline, "{}", counters.text());
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    };
+    let (all, shed) = (counted["sold_out"].as_u64().unwrap(), counted["shed"].as_u64().unwrap());
+    assert!(all >= 10 && all <= sent as u64 && shed < all, "{counted} of {sent}");
+    let ttl: i64 = redis::cmd("PTTL").arg("sl1:{p0}:count:demo").query(&mut scene.redis()).unwrap();
+    assert!(ttl > 6 * 24 * 3_600_000, "{ttl}");
+    let written = engine.seen();
+    assert!(written.len() >= sent, "{} of {sent} decisions are measured", written.len());
+    // workerd writes texts as lists of bytes.
+    let texts = |event: &Value| -> Vec<String> {
+        let blobs = event.as_object().unwrap().values().filter_map(Value::as_array);
+        blobs
+            .map(|bytes| bytes.iter().map(|byte| char::from(u8::try_from(byte.as_u64().unwrap()).unwrap())).collect())
+            .collect()
+    };
+    let events: Vec<Value> = written.iter().map(|seen| serde_json::from_slice(&seen.body).unwrap()).collect();
+    let said: Vec<String> = events.iter().flat_map(texts).collect();
+    assert!(said.iter().filter(|text| *text == "sold_out").count() >= sent, "{:?}", events[0]);
+    assert!(!said.iter().any(|text| text.contains("buyer-") || text.contains("198.51.100")), "{said:?}");
 }

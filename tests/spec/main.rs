@@ -9,6 +9,7 @@
 )]
 
 mod admin;
+mod counters;
 mod flood;
 mod front;
 mod in_flight;

@@ -13,7 +13,7 @@ use sluice::api::response::Response;
 use sluice::config;
 use sluice::gate::edition::Document;
 use sluice::gate::live::Deployment;
-use sluice::gate::ports::{Answer, Body, DocumentAway, Forward, OriginFault, Ports, Request};
+use sluice::gate::ports::{Answer, Body, DocumentAway, Forward, OriginFault, Point, Ports, Request};
 use sluice::gate::{Gate, Secrets};
 use sluice::identity::jwt::{self, UserClaims};
 use sluice::model::{Millis, Sku, User};
@@ -49,6 +49,11 @@ pub(crate) struct World {
     pub(crate) counted: RefCell<Vec<String>>,
     /// Commands that reached Redis, as JSON arrays.
     pub(crate) asked: RefCell<Vec<Value>>,
+    /// Commands that travelled with a script.
+    pub(crate) also: RefCell<Vec<Value>>,
+    /// What was measured, where `measures` is set.
+    pub(crate) measured: RefCell<Vec<String>>,
+    pub(crate) measures: Cell<bool>,
     /// Requests that reached the origin.
     pub(crate) forwarded: RefCell<Vec<Forward>>,
     /// Lines of the log.
@@ -74,8 +79,24 @@ impl std::ops::Deref for Stage {
 
 impl Transport for Stage {
     async fn post(&self, _: &'static str, body: String, _: Duration) -> Result<HttpReply, TransportFault> {
-        self.asked.borrow_mut().push(serde_json::from_str(&body).unwrap());
-        self.redis.borrow_mut().pop_front().expect("a call to Redis that the test did not foresee")
+        let mut asked: Value = serde_json::from_str(&body).unwrap();
+        let mut also = Vec::new();
+        if asked[0][0] == "EVALSHA" {
+            also = asked.as_array_mut().unwrap().split_off(1);
+            asked = asked[0].take();
+        }
+        self.asked.borrow_mut().push(asked);
+        let mut reply = self.redis.borrow_mut().pop_front().expect("a call to Redis that the test did not foresee");
+        // A test says what the script replies; what travels with it is answered here.
+        if let Ok(reply) = &mut reply
+            && reply.status == 200
+            && !also.is_empty()
+        {
+            let ones = r#",{"result":1}"#.repeat(also.len());
+            reply.body = format!("[{}{ones}]", reply.body);
+        }
+        self.also.borrow_mut().extend(also);
+        reply
     }
 }
 
@@ -106,6 +127,11 @@ impl Ports for Stage {
     async fn flood(&self, key: &str) -> bool {
         self.counted.borrow_mut().push(key.to_owned());
         !self.flooded.get()
+    }
+
+    fn measure(&self, point: &Point<'_>) {
+        let Point { route, verdict, sku, took, redis, origin } = point;
+        self.measured.borrow_mut().push(format!("{route} {verdict} {sku} {took:?} {redis:?} {origin:?}"));
     }
 
     fn background(&self, work: impl Future<Output = ()> + 'static) {
@@ -225,7 +251,7 @@ impl Stage {
         self.gate.get_or_init(|| {
             let document = Document::read(&config::Gate::to_json(gate_toml).unwrap()).unwrap();
             let (live, flood) = (self.document.borrow().is_some(), self.flood_bound.get());
-            let deployment = Deployment { live, flood, ..Deployment::default() };
+            let deployment = Deployment { live, flood, measures: self.measures.get(), ..Deployment::default() };
             let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, admin: &self.admin.borrow() };
             Rc::new(Gate::new(document, deployment, secrets, self.clone()).unwrap())
         })

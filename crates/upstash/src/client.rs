@@ -61,11 +61,45 @@ impl<T: Transport> Client<T> {
         args: &[Arg<'_>],
         left: impl Fn() -> Duration,
     ) -> Result<Value, Fault> {
+        match self.send(command::eval("EVALSHA", &self.form(script).sha1, keys, args), left()).await {
+            Err(fault) if fault.is_unknown_script() => self.eval_whole(script, keys, args, left, fault).await,
+            other => other,
+        }
+    }
+
+    /// Runs a script as [`Self::eval`] does, and `also` (commands built by [`command::command`]) after it in the same
+    /// request. Those run at most once, and what becomes of them is not told.
+    ///
+    /// # Errors
+    /// Any [`Fault`] but an unknown script.
+    pub async fn eval_and(
+        &self,
+        script: &Script,
+        keys: &[String],
+        args: &[Arg<'_>],
+        also: Vec<String>,
+        left: impl Fn() -> Duration,
+    ) -> Result<Value, Fault> {
+        let mut commands = also;
+        commands.insert(0, command::eval("EVALSHA", &self.form(script).sha1, keys, args));
+        let replies = self.pipeline(&commands, left()).await?;
+        match replies.into_iter().next() {
+            Some(Err(fault)) if fault.is_unknown_script() => self.eval_whole(script, keys, args, left, fault).await,
+            Some(other) => other,
+            None => Err(Fault::Malformed("not one result a command")),
+        }
+    }
+
+    /// Sends a script by its source, because Redis does not know it: `fault`.
+    async fn eval_whole(
+        &self,
+        script: &Script,
+        keys: &[String],
+        args: &[Arg<'_>],
+        left: impl Fn() -> Duration,
+        fault: Fault,
+    ) -> Result<Value, Fault> {
         let form = self.form(script);
-        let fault = match self.send(command::eval("EVALSHA", &form.sha1, keys, args), left()).await {
-            Err(fault) if fault.is_unknown_script() => fault,
-            other => return other,
-        };
         let timeout = left();
         if timeout.is_zero() {
             return Err(fault);
@@ -158,6 +192,23 @@ mod tests {
         let client = client(&[NOSCRIPT, ONE]);
         assert_eq!(eval(&client), Ok(Value::Int(1)));
         assert_eq!(names(&client), ["EVALSHA", "EVAL"], "never SCRIPT LOAD");
+    }
+
+    #[test]
+    fn what_goes_along_with_a_script_runs_once_although_the_script_is_sent_again() {
+        let client = client(&[(200, r#"[{"error":"NOSCRIPT No matching script."},{"result":7}]"#), ONE]);
+        let script = Script::new(&["return 1"]);
+        let also = vec![command::command("HINCRBY", &["h".into(), "f".into(), 7u64.into()])];
+        let keys = ["k".to_owned()];
+        let reply = client.eval_and(&script, &keys, &[], also, || Duration::from_millis(100));
+        assert_eq!(pollster::block_on(reply), Ok(Value::Int(1)));
+        let sent = client.transport.sent.borrow();
+        assert!(
+            sent[0].starts_with(r#"[["EVALSHA","#) && sent[0].ends_with(r#",["HINCRBY","h","f",7]]"#),
+            "{}",
+            sent[0]
+        );
+        assert!(sent[1].starts_with(r#"["EVAL","#), "{}", sent[1]);
     }
 
     #[test]

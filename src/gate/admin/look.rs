@@ -1,6 +1,6 @@
 //! What is in force, and what was counted.
 
-use sluice_upstash::{Arg, Transport, Value};
+use sluice_upstash::{Arg, Transport};
 
 use super::super::Gate;
 use super::super::edition::Edition;
@@ -11,6 +11,7 @@ use crate::api::code::Code;
 use crate::api::json::{self, Object};
 use crate::config::{KeyPart, Limit, Route};
 use crate::model::Sku;
+use crate::script::counters;
 
 impl<T: Transport + 'static> Gate<T> {
     /// The configuration in force, without anything that is secret.
@@ -39,14 +40,7 @@ impl<T: Transport + 'static> Gate<T> {
         let timeout = std::time::Duration::from_millis(PATIENCE.0);
         let reply =
             self.redis.call("HGETALL", &[Arg::Str(&key)], timeout).await.map_err(|fault| away(&fault, ports))?;
-        let mut counts = Object::new();
-        if let Value::Array(items) = reply {
-            for pair in items.chunks_exact(2) {
-                if let [Value::Str(name), Value::Str(count)] = pair {
-                    counts = counts.number(name, count.parse().unwrap_or_default());
-                }
-            }
-        }
+        let counts = counters::parse(&reply).into_iter().fold(Object::new(), |all, (name, n)| all.number(name, n));
         Ok(Done::of(Object::new().text("sku", sku.as_str()).raw("counters", &counts.done())))
     }
 }

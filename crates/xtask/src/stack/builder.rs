@@ -91,6 +91,7 @@ pub struct Builder {
     pub(super) redis_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
     pub(super) kv: Option<String>,
+    pub(super) analytics: Option<String>,
     pub(super) flood: Option<u32>,
     pub(super) origin_arguments: Vec<String>,
     pub(super) folder: Option<PathBuf>,
@@ -111,6 +112,7 @@ impl Default for Builder {
             redis_url: None,
             bindings: BTreeMap::new(),
             kv: None,
+            analytics: None,
             flood: None,
             origin_arguments: Vec::new(),
             folder: None,
@@ -203,6 +205,13 @@ impl Builder {
         Ok(self.binding("SLUICE_GATE_JSON", &json))
     }
 
+    /// A service that gets what the Worker writes to the Analytics Engine binding `ANALYTICS`. Under workerd only.
+    #[must_use]
+    pub fn analytics(mut self, address: &str) -> Self {
+        self.analytics = Some(address.to_owned());
+        self
+    }
+
     /// One more argument for `sluice-origin serve`.
     #[must_use]
     pub fn origin_argument(mut self, argument: &str) -> Self {
@@ -287,6 +296,7 @@ impl Builder {
             redis_url: self.redis_url.clone(),
             bindings: self.bindings.clone(),
             kv: self.kv.clone(),
+            analytics: self.analytics.clone(),
             flood: self.flood,
             origin_arguments: self.origin_arguments.clone(),
             output: self.output.clone(),

@@ -30,6 +30,7 @@ pub struct Layout {
     pub(super) redis_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
     pub(super) kv: Option<String>,
+    pub(super) analytics: Option<String>,
     pub(super) flood: Option<u32>,
     pub(super) origin_arguments: Vec<String>,
     pub(super) output: Output,

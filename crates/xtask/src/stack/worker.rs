@@ -25,9 +25,12 @@ fn workerd(layout: &Layout) -> Result<Spec> {
     }
     let config = folder.join("config.capnp");
     private_file(&config, &configuration(layout)?)?;
+    let mut arguments = vec!["serve".into(), config.into_os_string()];
+    // workerd forwards Analytics Engine's events as an experiment only.
+    arguments.extend(layout.analytics.iter().map(|_| "--experimental".into()));
     Ok(Spec {
         program: paths::root().join("node_modules/workerd/bin/workerd"),
-        arguments: vec!["serve".into(), config.into_os_string()],
+        arguments,
         environment: Vec::new(),
         folder,
     })
@@ -48,6 +51,10 @@ fn configuration(layout: &Layout) -> Result<String> {
         writeln!(bindings, "    (name = \"FLOOD\", service = \"flood\"),")?;
         writeln!(services, "    (name = \"flood\", worker = .flood),")?;
         workers = flood(most, &deploy::compatibility_date()?);
+    }
+    if let Some(address) = &layout.analytics {
+        writeln!(bindings, "    (name = \"ANALYTICS\", analyticsEngine = \"analytics\"),")?;
+        writeln!(services, "    (name = \"analytics\", external = (address = {}, http = ())),", quoted(address))?;
     }
     let date = deploy::compatibility_date()?;
     Ok(format!(
