@@ -55,7 +55,7 @@ async fn an_order_goes_from_its_token_to_sql_and_its_owner_alone_can_see_it() {
     assert!(mine.status == 200 && mine.text().contains(&id), "{}", mine.text());
     let theirs = shop.edge.get("/v1/sales/demo/orders/mine").user("43").send().await;
     assert!(theirs.status == 200 && !theirs.text().contains(&id), "{}", theirs.text());
-    let sale = shop.edge.get("/v1/sales/demo").send().await.json();
+    let sale = shop.edge.get("/v1/sales/demo/details").send().await.json();
     assert_eq!((&sale["title"], &sale["state"], &sale["stock"]), (&"Lamp".into(), &"open".into(), &99.into()));
 }
 
@@ -106,6 +106,6 @@ async fn r_miaosha_145_of_30_buyers_of_10_items_exactly_10_buy() {
     let rows = shop.settled(10).await;
     let users: std::collections::HashSet<_> = rows.iter().map(|row| row.user_id.as_str()).collect();
     assert_eq!((users.len(), shop.stock("demo").await), (10, 0));
-    let sale = shop.edge.get("/v1/sales/demo").send().await.json();
+    let sale = shop.edge.get("/v1/sales/demo/details").send().await.json();
     assert_eq!((&sale["state"], &sale["stock"]), (&"sold_out".into(), &0.into()));
 }
