@@ -8,6 +8,7 @@ pub mod due;
 pub mod keys;
 pub mod preheat;
 pub mod release;
+pub mod repair;
 pub mod reply;
 pub mod restore;
 pub mod settled;

@@ -1,4 +1,4 @@
-//! `lua/restore.lua`: give an order's stock back, once.
+//! `lua/restore.lua` and `lua/restock.lua`: give an order's stock back, or add to it, once.
 
 use std::sync::LazyLock;
 
@@ -10,6 +10,9 @@ use crate::model::{Millis, OrderId, Sku, User};
 
 /// The script.
 pub static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("../../lua/restore.lua")]));
+
+/// Adds units to a sale's stock, once: KEYS are `stock` and the marker, ARGV the units and the marker's TTL.
+pub static RESTOCK: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("../../lua/restock.lua")]));
 
 /// How long the marker is kept that keeps stock from being given back twice.
 pub const MARKER_TTL: Millis = Millis::from_secs(7 * 24 * 3600);

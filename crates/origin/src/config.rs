@@ -39,6 +39,8 @@ pub struct Config {
     pub poll_every: Duration,
     /// How often SQL is swept for orders that were not paid in time.
     pub sweep_every: Duration,
+    /// How often Redis and SQL are compared.
+    pub reconcile_every: Duration,
     /// How long Redis remembers that a payment was recorded.
     pub marker_ttl: Millis,
     /// Who may tell of payments; without any, nobody.
@@ -69,6 +71,7 @@ impl Config {
             tend_every: Duration::from_secs(5),
             poll_every: Duration::from_secs(1),
             sweep_every: Duration::from_secs(60),
+            reconcile_every: Duration::from_secs(300),
             marker_ttl: Millis::from_secs(7 * 24 * 3600),
             payment_secrets: None,
             webhook: None,

@@ -49,6 +49,8 @@ pub(crate) struct Metrics {
     cancelled: AtomicU64,
     timed_out: AtomicU64,
     events: AtomicU64,
+    mismatched: AtomicU64,
+    ledger_breaks: AtomicU64,
     payments: [AtomicU64; PAYMENTS.len()],
 }
 
@@ -100,6 +102,12 @@ impl Metrics {
         self.events.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The books were compared.
+    pub(crate) fn reconciled(&self, mismatched: usize, ledger_breaks: usize) {
+        self.mismatched.store(mismatched as u64, Ordering::Relaxed);
+        self.ledger_breaks.store(ledger_breaks as u64, Ordering::Relaxed);
+    }
+
     /// A payment callback was answered.
     pub(crate) fn payment(&self, result: &str) {
         let counter = PAYMENTS.iter().zip(&self.payments).find(|(known, _)| **known == result);
@@ -134,6 +142,10 @@ impl Metrics {
         ] {
             let n = counter.load(Ordering::Relaxed);
             let _ = writeln!(out, "# TYPE sluice_origin_{name}_total counter\nsluice_origin_{name}_total {n}");
+        }
+        for (name, gauge) in [("mismatched_sales", &self.mismatched), ("ledger_breaks", &self.ledger_breaks)] {
+            let n = gauge.load(Ordering::Relaxed);
+            let _ = writeln!(out, "# TYPE sluice_origin_{name} gauge\nsluice_origin_{name} {n}");
         }
         out
     }

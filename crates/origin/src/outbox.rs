@@ -36,7 +36,7 @@ pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
 }
 
 async fn carry_out(app: &App) -> anyhow::Result<()> {
-    for open in app.sql.open_tasks(&[Kind::Restore, Kind::Terms], app.now(), BATCH).await? {
+    for open in app.sql.open_tasks(&[Kind::Restore, Kind::Restock, Kind::Terms], app.now(), BATCH).await? {
         let done = match &open.task {
             Some(task) => perform(app, task).await,
             None => Err(anyhow::anyhow!("the row is not readable")),
@@ -89,7 +89,20 @@ async fn perform(app: &App, task: &Task) -> anyhow::Result<()> {
             let sku = Sku::parse(sku)?;
             let listed = app.sql.sale(&sku).await?.with_context(|| format!("there is no sale {sku}"))?;
             if apply_terms(app, &listed).await? == Applied::NotPreheated {
-                anyhow::ensure!(listed.sale.status == Status::Closed, "sale {sku} is not in Redis");
+                // A scheduled sale takes its terms along when it is preheated.
+                let later = matches!(listed.sale.status, Status::Closed | Status::Scheduled);
+                anyhow::ensure!(later, "sale {sku} is not in Redis");
+            }
+        }
+        Task::Restock { restock, sku, units } => {
+            let sku = Sku::parse(sku)?;
+            match app.redis.restock(keys, &sku, restock, *units).await? {
+                Restored::Now | Restored::Before => {}
+                Restored::NotPreheated => {
+                    let sale = app.sql.sale(&sku).await?;
+                    let over = sale.is_none_or(|listed| listed.sale.status == Status::Closed);
+                    anyhow::ensure!(over, "sale {sku} is not in Redis");
+                }
             }
         }
         Task::Event(_) => anyhow::bail!("an event is not for Redis"),
@@ -100,7 +113,11 @@ async fn perform(app: &App, task: &Task) -> anyhow::Result<()> {
 /// Tells Redis a sale's terms as SQL has them.
 pub(crate) async fn apply_terms(app: &App, listed: &Listed) -> anyhow::Result<Applied> {
     let Listed { sale, .. } = listed;
-    Ok(app.redis.set_terms(&app.config.keyspace, &sale.sku, &sale.terms).await?)
+    let applied = app.redis.set_terms(&app.config.keyspace, &sale.sku, &sale.terms).await?;
+    if sale.status == Status::Closed {
+        app.redis.expire_sale(&app.config.keyspace, &sale.sku).await?;
+    }
+    Ok(applied)
 }
 
 /// Puts every sale into Redis that SQL says was never there.
@@ -117,6 +134,10 @@ pub(crate) async fn preheat(app: &App, listed: &Listed) -> anyhow::Result<()> {
     let stock = u64::try_from(listed.stock)?;
     let written = app.redis.preheat(&app.config.keyspace, &sale.sku, &sale.terms, stock).await?;
     app.sql.sale_opened(&sale.sku).await?;
+    // Terms that were changed meanwhile had nowhere to go until now.
+    if let Some(current) = app.sql.sale(&sale.sku).await? {
+        apply_terms(app, &current).await?;
+    }
     tracing::info!(sku = %sale.sku, stock, written, "the sale is in Redis");
     Ok(())
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::config::Config;
 use crate::shutdown::{self, Shutdown};
-use crate::{due, events, http, outbox, settle};
+use crate::{due, events, http, outbox, reconcile, settle};
 
 /// How long requests that are under way may take once the shutdown has begun.
 const GRACE: Duration = Duration::from_secs(10);
@@ -55,7 +55,8 @@ pub async fn run(origin: Origin, listeners: Listeners, shutdown: impl Future<Out
     }
     workers.spawn(outbox::run(app.clone(), stopping.clone()));
     workers.spawn(due::run(app.clone(), stopping.clone()));
-    workers.spawn(events::run(app.clone(), stopping));
+    workers.spawn(events::run(app.clone(), stopping.clone()));
+    workers.spawn(reconcile::run(app.clone(), stopping));
 
     let early = tokio::select! {
         () = shutdown => None,

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod books;
+mod records;
 mod sale;
 mod serve;
 mod show;
@@ -37,6 +39,19 @@ enum Command {
     },
     /// Creates sales, and looks after them.
     Sale(sale::SaleArgs),
+    /// Looks orders up.
+    #[command(subcommand)]
+    Order(records::Order),
+    /// Entries that could not be settled.
+    #[command(subcommand)]
+    DeadLetter(records::DeadLetter),
+    /// Compares Redis' stock with SQL's, and follows the ledger. Exit code 1 where they do not agree.
+    Reconcile(books::Reconcile),
+    /// Makes Redis' stock, buyers and requests anew from SQL, after Redis was lost or rolled back.
+    Recover(books::Recover),
+    /// The ledger of stock.
+    #[command(subcommand)]
+    Ledger(records::Ledger),
 }
 
 /// Where the data is.
@@ -86,6 +101,11 @@ pub fn main() -> ExitCode {
             Command::Serve(serve) => serve.run().await,
             Command::Migrate { database } => crate::sql::Sql::open(&database, false).await.map(drop),
             Command::Sale(sale) => sale.run().await,
+            Command::Order(order) => order.run().await,
+            Command::DeadLetter(letter) => letter.run().await,
+            Command::Reconcile(reconcile) => reconcile.run().await,
+            Command::Recover(recover) => recover.run().await,
+            Command::Ledger(ledger) => ledger.run().await,
         }
     });
     done.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)

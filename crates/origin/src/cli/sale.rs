@@ -1,20 +1,26 @@
 //! `sluice-origin sale …`.
 
-use anyhow::{Context as _, bail, ensure};
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use sluice::model::{Millis, Sku};
-use sluice::script::preheat::{Applied, Terms};
+use sluice::script::preheat::Terms;
 
 use super::Stores;
 use super::show::{self, Row};
 use super::when::{self, When};
 use crate::app::App;
+use crate::config::Config;
 use crate::domain::sale::{Sale, Status};
+use crate::ops::sale as ops;
 use crate::outbox;
 use crate::sql::sales::Listed;
 
 /// A sale without an end lasts so long.
 const DEFAULT_LENGTH: Millis = Millis::from_secs(30 * 24 * 3600);
+/// 9999-12-31: beyond it dates are not what anybody means.
+const TOO_FAR: u64 = 253_402_300_800_000;
 /// The tools verify no assertion.
 const NO_SECRET: &str = "this-process-verifies-no-assertion";
 
@@ -47,6 +53,18 @@ enum Command {
         #[command(flatten)]
         wanted: Wanted,
     },
+    /// Ends the sale for good.
+    Close {
+        /// The sale.
+        #[arg(value_parser = sku)]
+        sku: Sku,
+        #[command(flatten)]
+        wanted: Wanted,
+    },
+    /// Adds units, also while it sells.
+    Restock(Restock),
+    /// Changes times, price or quota, also while it sells.
+    Reschedule(Reschedule),
     /// Takes orders again.
     Resume {
         /// The sale.
@@ -57,13 +75,24 @@ enum Command {
     },
 }
 
+/// Where the data is, and how it is told.
 #[derive(Debug, Args)]
-struct Wanted {
+pub(super) struct Wanted {
     #[command(flatten)]
-    stores: Stores,
+    pub(super) stores: Stores,
     /// JSON on one line.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+}
+
+impl Wanted {
+    pub(super) fn config(&self) -> Config {
+        self.stores.config(NO_SECRET)
+    }
+
+    pub(super) async fn open(&self) -> anyhow::Result<Arc<App>> {
+        App::open(self.config()).await
+    }
 }
 
 #[derive(Debug, Args)]
@@ -111,18 +140,84 @@ impl SaleArgs {
             Command::Create(create) => create.run().await,
             Command::List(wanted) => list(&wanted).await,
             Command::Show { sku, wanted } => {
-                let app = App::open(wanted.stores.config(NO_SECRET)).await?;
+                let app = wanted.open().await?;
                 tell(&app, &sku, &wanted).await
             }
-            Command::Pause { sku, wanted } => switch(&sku, &wanted, Status::Open, Status::Paused).await,
-            Command::Resume { sku, wanted } => switch(&sku, &wanted, Status::Paused, Status::Open).await,
+            Command::Pause { sku, wanted } => {
+                let app = wanted.open().await?;
+                shown(&app, &wanted, ops::switch(&app, &sku, Status::Open, Status::Paused).await?).await
+            }
+            Command::Resume { sku, wanted } => {
+                let app = wanted.open().await?;
+                shown(&app, &wanted, ops::switch(&app, &sku, Status::Paused, Status::Open).await?).await
+            }
+            Command::Close { sku, wanted } => {
+                let app = wanted.open().await?;
+                shown(&app, &wanted, ops::close(&app, &sku).await?).await
+            }
+            Command::Restock(restock) => {
+                let app = restock.wanted.open().await?;
+                let listed = ops::restock(&app, &restock.sku, restock.units, &restock.remark).await?;
+                shown(&app, &restock.wanted, listed).await
+            }
+            Command::Reschedule(change) => change.run().await,
         }
+    }
+}
+
+/// Arguments of `restock`.
+#[derive(Debug, Args)]
+struct Restock {
+    /// The sale.
+    #[arg(value_parser = sku)]
+    sku: Sku,
+    /// How many.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    units: u32,
+    /// Why, for the ledger.
+    #[arg(long, default_value = "", value_parser = remark)]
+    remark: String,
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+/// Arguments of `reschedule`.
+#[derive(Debug, Args)]
+struct Reschedule {
+    /// The sale.
+    #[arg(value_parser = sku)]
+    sku: Sku,
+    /// First instant.
+    #[arg(long)]
+    starts_at: Option<When>,
+    /// Last instant; a span counts from the start where that is given, and else from now.
+    #[arg(long)]
+    ends_at: Option<When>,
+    /// Price of one unit, for orders from now on.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000))]
+    price: Option<u64>,
+    /// Units that one user may have.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    per_user: Option<u32>,
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+impl Reschedule {
+    async fn run(self) -> anyhow::Result<()> {
+        let app = self.wanted.open().await?;
+        let (now, _) = app.redis.stock(&app.config.keyspace, &self.sku).await?;
+        let starts_at = self.starts_at.map(|when| when.after(now));
+        let ends_at = self.ends_at.map(|when| when.after(starts_at.unwrap_or(now)));
+        let change = ops::Change { starts_at, ends_at, price: self.price, per_user: self.per_user };
+        ensure!(ends_at.is_none_or(|at| at.0 < TOO_FAR), "--ends-at is too far away");
+        shown(&app, &self.wanted, ops::reschedule(&app, &self.sku, change).await?).await
     }
 }
 
 impl Create {
     async fn run(self) -> anyhow::Result<()> {
-        let app = App::open(self.wanted.stores.config(NO_SECRET)).await?;
+        let app = self.wanted.open().await?;
         // By Redis' clock, which decides when it sells. It also says, before anything is written, that Redis is there.
         let (now, in_redis) = app.redis.stock(&app.config.keyspace, &self.sku).await?;
         let existing = app.sql.sale(&self.sku).await?;
@@ -153,8 +248,7 @@ impl Create {
         let ends_at = self.ends_at.map_or(starts_at.plus(DEFAULT_LENGTH), |when| when.after(starts_at));
         ensure!(ends_at > starts_at, "--ends-at must be after --starts-at");
         ensure!(ends_at > now, "--ends-at is in the past");
-        // 9999-12-31: beyond it dates are not what anybody means.
-        ensure!(ends_at.0 < 253_402_300_800_000, "--ends-at is too far away");
+        ensure!(ends_at.0 < TOO_FAR, "--ends-at is too far away");
         Ok(Sale {
             sku: self.sku.clone(),
             title: self.title.clone(),
@@ -173,13 +267,16 @@ async fn row(app: &App, listed: Listed) -> anyhow::Result<Row> {
 }
 
 async fn tell(app: &App, sku: &Sku, wanted: &Wanted) -> anyhow::Result<()> {
-    let Some(listed) = app.sql.sale(sku).await? else { bail!("there is no sale {sku}") };
+    shown(app, wanted, ops::find(app, sku).await?).await
+}
+
+async fn shown(app: &App, wanted: &Wanted, listed: Listed) -> anyhow::Result<()> {
     let row = row(app, listed).await?;
     if wanted.json { show::json(&row) } else { show::one(&row) }
 }
 
 async fn list(wanted: &Wanted) -> anyhow::Result<()> {
-    let app = App::open(wanted.stores.config(NO_SECRET)).await?;
+    let app = wanted.open().await?;
     let mut rows = Vec::new();
     for listed in app.sql.sales().await? {
         rows.push(row(&app, listed).await?);
@@ -187,22 +284,7 @@ async fn list(wanted: &Wanted) -> anyhow::Result<()> {
     if wanted.json { show::json(&rows) } else { show::list(&rows) }
 }
 
-/// SQL first; Redis at once when it is there, else a running `serve` brings it over.
-async fn switch(sku: &Sku, wanted: &Wanted, from: Status, to: Status) -> anyhow::Result<()> {
-    let app = App::open(wanted.stores.config(NO_SECRET)).await?;
-    if !app.sql.change_status(sku, from, to, app.now()).await? {
-        let Some(listed) = app.sql.sale(sku).await? else { bail!("there is no sale {sku}") };
-        // Asked for twice is done once.
-        ensure!(listed.sale.status == to, "sale {sku} is {}, not {}", listed.sale.status.as_str(), from.as_str());
-    }
-    let listed = app.sql.sale(sku).await?.context("the sale has vanished")?;
-    let applied = outbox::apply_terms(&app, &listed).await;
-    let applied = applied.with_context(|| format!("sale {sku} is {} in SQL, and Redis will follow", to.as_str()))?;
-    ensure!(applied != Applied::NotPreheated, "sale {sku} is {} in SQL, but it is not in Redis", to.as_str());
-    tell(&app, sku, wanted).await
-}
-
-fn sku(text: &str) -> Result<Sku, String> {
+pub(super) fn sku(text: &str) -> Result<Sku, String> {
     Sku::parse(text).map_err(|error| format!("it {error}: 1 to 64 of A-Z a-z 0-9 . _ -"))
 }
 
@@ -210,6 +292,13 @@ fn title(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
         return Err("1 to 200 characters, none of them a control character".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn remark(text: &str) -> Result<String, String> {
+    if text.chars().count() > 200 || text.chars().any(char::is_control) {
+        return Err("at most 200 characters, none of them a control character".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -105,6 +105,27 @@ pub(super) fn one(row: &Row) -> anyhow::Result<()> {
     line(&table.to_string())
 }
 
+/// Names and values, a line for each.
+pub(super) fn fields(lines: &[(&str, String)]) -> anyhow::Result<()> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+        table.add_row([*name, value]);
+    }
+    line(&table.to_string())
+}
+
+/// A table, or a sentence where it has no rows.
+pub(super) fn rows(header: &[&str], rows: impl Iterator<Item = Vec<String>>, none: &str) -> anyhow::Result<()> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    if table.is_empty() { line(none) } else { line(&table.to_string()) }
+}
+
 /// JSON on one line.
 pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(&serde_json::to_string(value)?)

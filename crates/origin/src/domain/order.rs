@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use sluice::model::{Millis, OrderId, Sku, User};
+use sluice::model::{Millis, OrderId, Partition, Sku, User};
 
 /// The states that an order is in once SQL has it.
 pub(crate) mod status {
@@ -43,6 +43,12 @@ impl Reason {
 pub(crate) const SETTLED: &str = "settled";
 /// And of a second order for one operation; the first one's id follows.
 pub(crate) const DUPLICATE_OF: &str = "duplicate:";
+
+/// A new order id: the partition, and a ULID of now.
+pub(crate) fn new_id(Partition(p): Partition, now: Millis) -> anyhow::Result<OrderId> {
+    let ulid = ulid::Ulid::from_parts(now.0, ulid::Ulid::generate().random());
+    Ok(OrderId::parse(&format!("{p}-{}", ulid.to_string()))?)
+}
 
 /// One entry of the stream: an order that `deduct.lua` accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use sluice::api::problem::Problem;
 use sluice::api::response::Response;
 use sluice::api::{COMPLETED, OUTCOME, SOLD_OUT};
 use sluice::assertion::Operation;
-use sluice::model::{Millis, OrderId, Partition, Sku, User};
+use sluice::model::{Millis, Sku, User};
 use sluice::script::deduct::{Claim, Deduct, Outcome, Reply};
 
 use super::answer::Answer;
@@ -21,6 +21,7 @@ use super::asserted::Asserted;
 use super::sales::is_unknown;
 use super::segment::Segment;
 use crate::app::App;
+use crate::domain::order::new_id;
 use crate::redis::RedisFault;
 
 /// When to come back where nothing better is known.
@@ -88,7 +89,7 @@ async fn deduct(
 ) -> Result<Reply, RedisFault> {
     let keys = &app.config.keyspace;
     let partition = keys.partition_of(sku);
-    let order = new_order(app, partition)?;
+    let order = new_id(partition, app.now()).map_err(|error| RedisFault::Unsent(error.to_string()))?;
     let known_seq = app.redis.known_seq(partition);
     let claim = (app.config.shares_claims && keys.is_claim(partition, &op.claim))
         .then_some(Claim { key: &op.claim, owner: &op.owner });
@@ -104,12 +105,6 @@ async fn deduct(
         claim,
     };
     app.redis.deduct(keys, &call, app.answers(language)).await
-}
-
-/// A new id: the partition, and a ULID of now.
-fn new_order(app: &App, Partition(p): Partition) -> Result<OrderId, RedisFault> {
-    let ulid = ulid::Ulid::from_parts(app.now().0, ulid::Ulid::generate().random());
-    OrderId::parse(&format!("{p}-{}", ulid.to_string())).map_err(|error| RedisFault::Unsent(error.to_string()))
 }
 
 /// The answer to each outcome.

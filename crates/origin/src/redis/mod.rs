@@ -1,5 +1,6 @@
 //! Redis: a connection that is never replaced in silence, the scripts, and the stream.
 
+pub(crate) mod books;
 pub(crate) mod link;
 pub(crate) mod orders;
 pub(crate) mod sales;

@@ -1,12 +1,16 @@
 //! Entries that fail alone: how often they did, and what becomes of them.
 
-use sea_orm::{ActiveValue::Set, ColumnTrait as _, DbErr, EntityTrait as _, QueryFilter as _};
+use sea_orm::sea_query::Expr;
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait as _, DbErr, EntityTrait as _, QueryFilter as _, QueryOrder as _, QuerySelect as _,
+};
+use serde::Serialize;
 use sluice::model::{Millis, Partition};
 
 use super::entity::{dead_letter, order, settle_attempt};
 use super::fault::SettleFault;
 use super::settle::give_back;
-use super::{Sql, WORK, int, or_nothing, outbox, partitions};
+use super::{ANSWER, Sql, WORK, int, or_nothing, outbox, partitions};
 use crate::domain::order::{Placed, status};
 
 /// An entry that is given up.
@@ -76,6 +80,8 @@ impl Sql {
                     error: Set(short(dead.error)),
                     attempts: Set(dead.attempts),
                     created_at: Set(int(now.0)),
+                    retried_as: Set(None),
+                    closed_at: Set(None),
                 };
                 let insert =
                     dead_letter::Entity::insert_many([row]).on_conflict(or_nothing(dead_letter::Column::RequestId));
@@ -88,6 +94,76 @@ impl Sql {
             settle_attempt::Entity::delete_by_id(id).exec(&tx).await?;
             tx.commit().await?;
             Ok(settled.is_none())
+        })
+        .await
+    }
+}
+
+/// A dead letter, as operators see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Letter {
+    pub(crate) request_id: String,
+    pub(crate) partition: i32,
+    pub(crate) entry_id: String,
+    pub(crate) order_id: Option<String>,
+    pub(crate) error: String,
+    pub(crate) attempts: i32,
+    pub(crate) created_at: i64,
+    pub(crate) retried_as: Option<String>,
+    pub(crate) closed_at: Option<i64>,
+    /// The entry's fields as JSON; it names its buyer, and is not told.
+    #[serde(skip)]
+    pub(crate) payload: String,
+}
+
+impl From<dead_letter::Model> for Letter {
+    fn from(row: dead_letter::Model) -> Self {
+        let dead_letter::Model {
+            request_id,
+            partition,
+            entry_id,
+            order_id,
+            payload,
+            error,
+            attempts,
+            created_at,
+            retried_as,
+            closed_at,
+        } = row;
+        Self { request_id, partition, entry_id, order_id, error, attempts, created_at, retried_as, closed_at, payload }
+    }
+}
+
+impl Sql {
+    /// Dead letters that nobody has dealt with, or all, the oldest first.
+    pub(crate) async fn dead_letters(&self, all: bool) -> Result<Vec<Letter>, DbErr> {
+        self.within(ANSWER, async {
+            let mut select = dead_letter::Entity::find().order_by_asc(dead_letter::Column::CreatedAt);
+            if !all {
+                select = select.filter(dead_letter::Column::ClosedAt.is_null());
+            }
+            Ok(select.limit(10_000).all(&self.reader()).await?.into_iter().map(Letter::from).collect())
+        })
+        .await
+    }
+
+    /// One of them.
+    pub(crate) async fn dead_letter(&self, request: &str) -> Result<Option<Letter>, DbErr> {
+        self.within(ANSWER, async {
+            Ok(dead_letter::Entity::find_by_id(request).one(&self.reader()).await?.map(Letter::from))
+        })
+        .await
+    }
+
+    /// Notes that it was retried, or dropped where there is no order. `false` when it was dealt with before.
+    pub(crate) async fn close_letter(&self, request: &str, order: Option<&str>, now: Millis) -> Result<bool, DbErr> {
+        self.within(ANSWER, async {
+            let update = dead_letter::Entity::update_many()
+                .col_expr(dead_letter::Column::RetriedAs, Expr::val(order.map(str::to_owned)))
+                .col_expr(dead_letter::Column::ClosedAt, Expr::val(Some(int(now.0))))
+                .filter(dead_letter::Column::RequestId.eq(request))
+                .filter(dead_letter::Column::ClosedAt.is_null());
+            Ok(update.exec(&self.writer()).await?.rows_affected == 1)
         })
         .await
     }

@@ -1,10 +1,13 @@
 //! SQL by one code path. What differs between SQLite, PostgreSQL and MariaDB is in `connect` and in the migrations.
 
+pub(crate) mod books;
 pub(crate) mod close;
 mod connect;
 pub(crate) mod dead;
 mod entity;
 pub(crate) mod fault;
+pub(crate) mod lease;
+pub(crate) mod ledger;
 mod migration;
 pub(crate) mod orders;
 pub(crate) mod outbox;

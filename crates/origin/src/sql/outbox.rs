@@ -31,6 +31,8 @@ pub(crate) enum Task {
     },
     /// Carry a sale's terms over to Redis, as they are in SQL by then.
     Terms { sku: String, version: i64 },
+    /// Add units to a sale in Redis.
+    Restock { restock: String, sku: String, units: u32 },
     /// Tell the shop's other services.
     Event(Event),
 }
@@ -91,6 +93,7 @@ impl Event {
 pub(crate) enum Kind {
     Restore,
     Terms,
+    Restock,
     Event,
 }
 
@@ -99,6 +102,7 @@ impl Kind {
         match self {
             Self::Restore => "restore",
             Self::Terms => "terms",
+            Self::Restock => "restock",
             Self::Event => "event",
         }
     }
@@ -110,6 +114,7 @@ impl Task {
         match self {
             Self::Restore { order, .. } => format!("restore:{order}"),
             Self::Terms { sku, version } => format!("terms:{sku}:{version}"),
+            Self::Restock { restock, .. } => format!("restock:{restock}"),
             Self::Event(event) => event.key(),
         }
     }
@@ -118,6 +123,7 @@ impl Task {
         match self {
             Self::Restore { .. } => Kind::Restore,
             Self::Terms { .. } => Kind::Terms,
+            Self::Restock { .. } => Kind::Restock,
             Self::Event(_) => Kind::Event,
         }
     }
@@ -183,6 +189,15 @@ impl Sql {
                 task: serde_json::from_str(&row.payload).ok(),
             };
             Ok(rows.into_iter().map(open).collect())
+        })
+        .await
+    }
+
+    /// Whether the task of a key was done.
+    pub(crate) async fn is_done(&self, key: &str) -> Result<bool, DbErr> {
+        self.within(WORK, async {
+            let found = Entity::find().filter(Column::DedupeKey.eq(key)).one(&self.reader()).await?;
+            Ok(found.is_some_and(|row| row.done_at.is_some()))
         })
         .await
     }

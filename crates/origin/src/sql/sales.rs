@@ -11,6 +11,7 @@ use sluice::script::preheat::Terms;
 
 use super::entity::{inventory, inventory_log, sale};
 use super::outbox::{self, Task};
+use super::stock::{self, Change};
 use super::{ANSWER, Sql, WORK, int, or_nothing};
 use crate::domain::ledger::{self, Kind};
 use crate::domain::sale::{Sale, Status};
@@ -151,6 +152,97 @@ impl Sql {
         })
         .await
     }
+
+    /// Changes a sale's terms as `change` says, unless it is closed. `None` when there is no such sale, or it is closed.
+    pub(crate) async fn change_terms(
+        &self,
+        sku: &Sku,
+        change: impl Fn(&mut sale::Model),
+        now: Millis,
+    ) -> anyhow::Result<bool> {
+        self.within(ANSWER, async {
+            let tx = self.begin().await?;
+            // Locks the row, so that what is read next is what is changed.
+            let bump = sale::Entity::update_many()
+                .col_expr(sale::Column::Version, Expr::col(sale::Column::Version).add(1))
+                .filter(sale::Column::Sku.eq(sku.as_str()))
+                .filter(sale::Column::Status.ne(Status::Closed.as_str()));
+            if bump.exec(&tx).await?.rows_affected == 0 {
+                return Ok(false);
+            }
+            let row = sale::Entity::find_by_id(sku.as_str()).one(&tx).await?;
+            let mut row = row.context("the sale has vanished")?;
+            change(&mut row);
+            anyhow::ensure!(
+                row.status == Status::Closed.as_str() || row.ends_at > row.starts_at,
+                "it would end before it starts"
+            );
+            let update = sale::Entity::update_many()
+                .col_expr(sale::Column::StartsAt, Expr::val(row.starts_at))
+                .col_expr(sale::Column::EndsAt, Expr::val(row.ends_at))
+                .col_expr(sale::Column::Price, Expr::val(row.price))
+                .col_expr(sale::Column::PerUser, Expr::val(row.per_user))
+                .col_expr(sale::Column::Status, Expr::val(row.status))
+                .filter(sale::Column::Sku.eq(sku.as_str()));
+            update.exec(&tx).await?;
+            outbox::add(&tx, &[Task::Terms { sku: sku.to_string(), version: row.version }], now).await?;
+            tx.commit().await?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Closes a sale for good: it ends now, or never began. `false` when there is none, or it is closed.
+    pub(crate) async fn close_sale(&self, sku: &Sku, now: Millis) -> anyhow::Result<bool> {
+        let at = int(now.0);
+        let close = |row: &mut sale::Model| {
+            row.status = Status::Closed.as_str().to_owned();
+            row.ends_at = Ord::min(row.ends_at, at);
+            row.starts_at = Ord::min(row.starts_at, row.ends_at);
+        };
+        self.change_terms(sku, close, now).await
+    }
+
+    /// Adds units to a sale that is in Redis, with the task to add them there. `id` is made up for this restock.
+    /// `false` when the sale is not open or paused.
+    pub(crate) async fn restock(
+        &self,
+        sku: &Sku,
+        units: u32,
+        id: &str,
+        remark: &str,
+        now: Millis,
+    ) -> Result<bool, DbErr> {
+        self.within(ANSWER, async {
+            let tx = self.begin().await?;
+            let change = Change {
+                sku: sku.as_str(),
+                units: units.into(),
+                kind: Kind::Restock,
+                about: id,
+                order: None,
+                operator: "restock",
+                remark,
+            };
+            if !stock::add(&tx, &change, now).await? {
+                return Ok(false);
+            }
+            let row = sale::Entity::find_by_id(sku.as_str()).one(&tx).await?;
+            let live = [Status::Open.as_str(), Status::Paused.as_str()];
+            if !row.is_some_and(|row| live.contains(&row.status.as_str())) {
+                return Ok(false);
+            }
+            let total = inventory::Entity::update_many()
+                .col_expr(inventory::Column::Initial, Expr::col(inventory::Column::Initial).add(i64::from(units)))
+                .filter(inventory::Column::Sku.eq(sku.as_str()));
+            total.exec(&tx).await?;
+            let task = Task::Restock { restock: id.to_owned(), sku: sku.to_string(), units };
+            outbox::add(&tx, &[task], now).await?;
+            tx.commit().await?;
+            Ok(true)
+        })
+        .await
+    }
 }
 
 pub(super) async fn change_status(
@@ -173,7 +265,7 @@ pub(super) async fn change_status(
     Ok(true)
 }
 
-fn listed(row: sale::Model, inventory: Option<inventory::Model>) -> anyhow::Result<Listed> {
+pub(super) fn listed(row: sale::Model, inventory: Option<inventory::Model>) -> anyhow::Result<Listed> {
     let context = || format!("the row of sale {} is not readable", row.sku);
     let Some(status) = Status::parse(&row.status) else { bail!("{}: status", context()) };
     let number = |n: i64| u64::try_from(n).with_context(context);

@@ -9,10 +9,12 @@
     reason = "a test fails by panicking; the allowances in .clippy.toml reach test functions, not their helpers"
 )]
 
+mod books;
 mod claims;
 mod databases;
 mod http;
 mod life;
+mod operating;
 mod payments;
 mod restores;
 mod selling;

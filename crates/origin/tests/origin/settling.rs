@@ -111,7 +111,7 @@ async fn a_second_order_for_a_dead_operation_is_given_back() {
     let order = Order::by("1");
     shop.sql
         .run(&format!(
-            "INSERT INTO dead_letters VALUES ('{}', 0, '1-0', '0-01JDZV6Q8W3M5K9T2R4X7Y1C0B', '{{}}', 'x', 5, 1)",
+            "INSERT INTO dead_letters VALUES ('{}', 0, '1-0', '0-01JDZV6Q8W3M5K9T2R4X7Y1C0B', '{{}}', 'x', 5, 1, NULL, NULL)",
             order.op.id
         ))
         .await;

@@ -15,6 +15,10 @@ pub(crate) struct Model {
     pub(crate) error: String,
     pub(crate) attempts: i32,
     pub(crate) created_at: i64,
+    /// The order that a retry has led to.
+    pub(crate) retried_as: Option<String>,
+    /// When it was retried or dropped.
+    pub(crate) closed_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

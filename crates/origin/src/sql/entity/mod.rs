@@ -3,6 +3,7 @@
 pub(crate) mod dead_letter;
 pub(crate) mod inventory;
 pub(crate) mod inventory_log;
+pub(crate) mod lease;
 pub(crate) mod order;
 pub(crate) mod outbox;
 pub(crate) mod partition;

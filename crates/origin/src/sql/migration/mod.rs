@@ -1,6 +1,7 @@
 //! The schema, step by step. A step that was released is never edited: a later one changes what it made.
 
 mod foundation;
+mod operations;
 mod order_life;
 
 use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
@@ -11,7 +12,7 @@ pub(crate) struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(foundation::Foundation), Box::new(order_life::OrderLife)]
+        vec![Box::new(foundation::Foundation), Box::new(order_life::OrderLife), Box::new(operations::Operations)]
     }
 }
 

@@ -151,6 +151,9 @@ impl Running {
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
     }
 
+    /// Ends it where it stands, as a killed process would.
+    pub fn abort(self) {}
+
     /// Shuts it down, and waits until it has.
     pub async fn stop(mut self) {
         self.stop.take().unwrap().send(()).unwrap();

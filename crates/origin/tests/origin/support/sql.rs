@@ -107,6 +107,16 @@ impl Sql {
         .await;
     }
 
+    /// And takes them again.
+    pub async fn unpoison(&self) {
+        self.run(if self.backend() == DbBackend::Sqlite {
+            "DROP TRIGGER poison"
+        } else {
+            "ALTER TABLE orders DROP CONSTRAINT poison"
+        })
+        .await;
+    }
+
     /// Holds the lock that everything needs which settles; reading goes on.
     pub async fn lock(&self) -> Lock {
         let connection = Database::connect(options(&self.url, 1)).await.unwrap();
