@@ -128,7 +128,7 @@ fn only_the_edge_knows_javascript() {
 }
 
 /// Parts that are put before other scripts; they stand for no call of their own.
-const LUA_PARTS: &[&str] = &["lua/claim.lua", "lua/terms.lua"];
+const LUA_PARTS: &[&str] = &["lua/claim.lua", "lua/terms.lua", "lua/lock/fence.lua"];
 
 #[test]
 fn every_script_says_what_it_takes_and_gives() {

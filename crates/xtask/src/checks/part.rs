@@ -29,6 +29,8 @@ pub enum Part {
     Bridge,
     /// The published npm clients against the bridge.
     Conformance,
+    /// The lock toolkit against real redis-servers.
+    Lock,
     /// The origin against a real redis-server and SQL.
     Origin,
     /// Whole stacks: tests/live, and the stack itself.
@@ -43,7 +45,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, quick ones first.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Fmt,
         Self::Tree,
         Self::Deny,
@@ -54,6 +56,7 @@ impl Part {
         Self::Wasm,
         Self::Bridge,
         Self::Conformance,
+        Self::Lock,
         Self::Origin,
         Self::Live,
         Self::Deploy,
@@ -75,6 +78,7 @@ impl Part {
             Self::Wasm => "wasm",
             Self::Bridge => "bridge",
             Self::Conformance => "conformance",
+            Self::Lock => "lock",
             Self::Origin => "origin",
             Self::Live => "live",
             Self::Deploy => "deploy",
@@ -97,6 +101,7 @@ impl Part {
             Self::Wasm => "both variants of the edge, and their size",
             Self::Bridge => "the bridge and a real Redis",
             Self::Conformance => "npm's clients for Upstash and the bridge",
+            Self::Lock => "locks, against real redis-servers",
             Self::Origin => "the origin, a real Redis, SQLite, PostgreSQL and MariaDB",
             Self::Live => "whole stacks",
             Self::Deploy => "deployment, dry run",
@@ -121,6 +126,7 @@ impl Part {
             Self::Wasm => wasm(),
             Self::Bridge => cargo::with_redis(&["bridge"]),
             Self::Conformance => clients(),
+            Self::Lock => cargo::with_redis(&["lock"]),
             Self::Origin => cargo::origin(),
             Self::Live => cargo::with_redis(&["stack", "live"]),
             Self::Deploy => deploy::run(true),

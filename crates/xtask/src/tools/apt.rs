@@ -51,6 +51,18 @@ pub fn ensure_postgres(program: &str) -> Result<PathBuf> {
     .or_else(|error| find(program).ok_or(error))
 }
 
+/// The path of a file that Debian's `package` puts into the folder of shared libraries; installs it when it is missing.
+///
+/// # Errors
+/// When it is missing and cannot be installed; the message says what to install.
+pub fn ensure_library(file: &str, package: &str) -> Result<PathBuf> {
+    ensure(package, || {
+        // One folder a machine's architecture.
+        let folders = std::fs::read_dir("/usr/lib").ok()?;
+        folders.flatten().map(|entry| entry.path().join(file)).find(|path| path.is_file())
+    })
+}
+
 fn ensure(package: &str, find: impl Fn() -> Option<PathBuf>) -> Result<PathBuf> {
     if let Some(path) = find() {
         return Ok(path);

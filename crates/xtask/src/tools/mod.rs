@@ -4,6 +4,6 @@ mod apt;
 mod node;
 mod target;
 
-pub use apt::{ensure_apt, ensure_apt_of, ensure_postgres};
+pub use apt::{ensure_apt, ensure_apt_of, ensure_library, ensure_postgres};
 pub use node::ensure_node_modules;
 pub use target::ensure_wasm_target;
