@@ -156,3 +156,38 @@ async fn a_decision_is_one_http_request_and_one_evalsha() {
         assert_eq!(sent()[3..], completion, "by a script not seen before; the replay cost none");
     }
 }
+
+#[tokio::test]
+async fn a_request_costs_one_command_when_redis_decides_and_none_when_memory_does() {
+    let (scene, rest) = Rest::before(Variant::default()).await;
+    let edge = &scene.edge;
+    edge.issue("warm", "demo").send().await.is(200);
+    let (mut shed, mut refused) = (0, 0);
+    let order = |i: usize| edge.order("42", "demo", &edge.token("42", "demo")).ip(&format!("10.0.0.{i}"));
+    for i in 0..40 {
+        let completions = |calls: &Rest| calls.commands().iter().filter(|(_, keys)| keys.len() == 1).count();
+        let asked = rest.commands().len() - completions(&rest);
+        let answer = order(i).send().await;
+        let decisions = rest.commands().len() - completions(&rest) - asked;
+        match (answer.status, decisions) {
+            (202, 1) => {}
+            (429, 1) => refused += 1,
+            (429, 0) => shed += 1,
+            (status, decisions) => panic!("{decisions} decisions for {status}: {}", answer.text()),
+        }
+    }
+    assert!(shed > refused && refused > 0, "{shed} shed, {refused} refused by Redis");
+    // What is wrong by itself, or not this gate's, costs nothing.
+    let before = rest.commands().len();
+    for call in [
+        order(0).token("forged"),
+        order(0).json("{"),
+        order(0).without("authorization"),
+        edge.get("/nowhere"),
+        edge.get("/healthz"),
+    ] {
+        call.send().await;
+    }
+    let late = |(_, keys): &(String, Vec<String>)| keys.len() == 1;
+    assert!(rest.commands()[before..].iter().all(late), "only completions of orders before");
+}

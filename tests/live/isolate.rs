@@ -57,14 +57,30 @@ impl World {
         Micros(self.now.get() + REDIS_AHEAD)
     }
 
-    /// Runs a command as it came over REST, with the time of Redis in place of its clock.
-    fn run(&self, body: &str) -> Result<Value, String> {
-        let words: Vec<Value> = serde_json::from_str(body).unwrap();
-        let keys = usize::try_from(words[2].as_u64().unwrap()).unwrap();
+    /// Runs what came over REST.
+    fn post(&self, path: &str, body: &str) -> HttpReply {
+        let as_told = |outcome| match outcome {
+            Ok(result) => (200, serde_json::json!({ "result": result })),
+            Err(error) => (400, serde_json::json!({ "error": error })),
+        };
+        let (status, body) = match path {
+            "/pipeline" => {
+                let commands: Vec<Vec<Value>> = serde_json::from_str(body).unwrap();
+                (200, commands.into_iter().map(|words| as_told(self.run(words)).1).collect())
+            }
+            _ => as_told(self.run(serde_json::from_str(body).unwrap())),
+        };
+        HttpReply { status, body: body.to_string() }
+    }
+
+    /// Runs a command, with the time of Redis in place of its clock.
+    fn run(&self, words: Vec<Value>) -> Result<Value, String> {
+        let is_script = words[0].as_str().is_some_and(|name| name.starts_with("EVAL"));
+        let keys = if is_script { usize::try_from(words[2].as_u64().unwrap()).unwrap() } else { 0 };
         let word = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
         let mut words: Vec<String> = words.iter().map(word).collect();
         // The admit script alone takes that many arguments: its eighth is the time.
-        let is_admit = words.len() > 3 + keys + 12;
+        let is_admit = is_script && words.len() > 3 + keys + 12;
         if is_admit {
             words[3 + keys + 7] = self.redis_time().0.to_string();
         }
@@ -78,7 +94,7 @@ impl World {
             None => error.to_string(),
         })?;
         // Redis would let keys expire by its own clock, which stands nearly still here.
-        for key in &words[3..3 + keys] {
+        for key in words.iter().skip(3).take(keys) {
             redis::cmd("PERSIST").arg(key).exec(redis).unwrap();
         }
         Ok(json(&reply))
@@ -109,14 +125,11 @@ impl Isolate {
 }
 
 impl Transport for Isolate {
-    async fn post(&self, _: &'static str, body: String, _: Duration) -> Result<HttpReply, TransportFault> {
+    async fn post(&self, path: &'static str, body: String, _: Duration) -> Result<HttpReply, TransportFault> {
         let (there, back) = self.world.way.get();
         self.world.pass(there);
         self.world.calls.set(self.world.calls.get() + 1);
-        let reply = match self.world.run(&body) {
-            Ok(result) => HttpReply { status: 200, body: serde_json::json!({ "result": result }).to_string() },
-            Err(error) => HttpReply { status: 400, body: serde_json::json!({ "error": error }).to_string() },
-        };
+        let reply = self.world.post(path, &body);
         self.world.pass(back);
         Ok(reply)
     }

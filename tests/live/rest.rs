@@ -65,11 +65,16 @@ impl Rest {
         self.tricks.lock().unwrap().push_back(trick);
     }
 
-    /// The commands that were sent, one an HTTP request, by their names and keys.
+    /// The commands that were sent, one an HTTP request, by their names and keys; what travels with one is left out.
     pub fn commands(&self) -> Vec<(String, Vec<String>)> {
         let command = |call: Seen| {
-            assert_eq!((call.method.as_str(), call.target.as_str()), ("POST", "/"), "r_worldmonitor_pr2524");
-            let words: Vec<Value> = serde_json::from_slice(&call.body).unwrap();
+            assert_eq!(call.method, "POST");
+            assert!(matches!(call.target.as_str(), "/" | "/pipeline"), "r_worldmonitor_pr2524: {}", call.target);
+            let mut words: Vec<Value> = serde_json::from_slice(&call.body).unwrap();
+            if call.target == "/pipeline" {
+                let Value::Array(first) = words.swap_remove(0) else { panic!("{words:?}") };
+                words = first;
+            }
             let text = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
             let count: usize = text(&words[2]).parse().unwrap();
             (text(&words[0]), words[3..3 + count].iter().map(text).collect())

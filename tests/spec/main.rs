@@ -12,6 +12,7 @@ mod admin;
 mod counters;
 mod flood;
 mod front;
+mod hang;
 mod in_flight;
 mod life;
 mod limits;

@@ -45,6 +45,7 @@ pub(crate) struct World {
     /// Whether the platform's own limit refuses.
     pub(crate) flooded: Cell<bool>,
     flood_bound: Cell<bool>,
+    delays: RefCell<VecDeque<u64>>,
     /// Whom the platform's own limit was asked about.
     pub(crate) counted: RefCell<Vec<String>>,
     /// Commands that reached Redis, as JSON arrays.
@@ -78,7 +79,7 @@ impl std::ops::Deref for Stage {
 }
 
 impl Transport for Stage {
-    async fn post(&self, _: &'static str, body: String, _: Duration) -> Result<HttpReply, TransportFault> {
+    async fn post(&self, _: &'static str, body: String, timeout: Duration) -> Result<HttpReply, TransportFault> {
         let mut asked: Value = serde_json::from_str(&body).unwrap();
         let mut also = Vec::new();
         if asked[0][0] == "EVALSHA" {
@@ -86,6 +87,14 @@ impl Transport for Stage {
             asked = asked[0].take();
         }
         self.asked.borrow_mut().push(asked);
+        let timeout = u64::try_from(timeout.as_millis()).unwrap();
+        if let Some(takes) = self.delays.borrow_mut().pop_front() {
+            self.later(takes.min(timeout));
+            if takes >= timeout {
+                self.redis.borrow_mut().pop_front();
+                return Err(TransportFault::Timeout);
+            }
+        }
         let mut reply = self.redis.borrow_mut().pop_front().expect("a call to Redis that the test did not foresee");
         // A test says what the script replies; what travels with it is answered here.
         if let Ok(reply) = &mut reply
@@ -211,6 +220,12 @@ impl Stage {
         asked[3..3 + keys].iter().map(|key| key.as_str().unwrap().to_owned()).collect()
     }
 
+    /// How long the next calls to Redis take, one after another; each ends when its caller gives up.
+    pub(crate) fn slow(self, delays_ms: &[u64]) -> Self {
+        self.delays.borrow_mut().extend(delays_ms);
+        self
+    }
+
     /// What is drawn at random goes on from here.
     pub(crate) fn draw(&self, chance: u128) {
         self.chance.set(chance);
@@ -225,6 +240,11 @@ impl Stage {
     /// How the isolate takes in the body of such a request.
     pub(crate) fn reads_with(&self, gate_toml: &str, method: &str, path: &str) -> Option<usize> {
         self.gate(gate_toml).reads(method, path)
+    }
+
+    /// What the isolate's clock shows.
+    pub(crate) fn time(&self) -> u64 {
+        NOW + self.passed.get()
     }
 
     /// Time passes.
