@@ -66,15 +66,15 @@ impl World {
         let (status, body) = match path {
             "/pipeline" => {
                 let commands: Vec<Vec<Value>> = serde_json::from_str(body).unwrap();
-                (200, commands.into_iter().map(|words| as_told(self.run(words)).1).collect())
+                (200, commands.iter().map(|words| as_told(self.run(words)).1).collect())
             }
-            _ => as_told(self.run(serde_json::from_str(body).unwrap())),
+            _ => as_told(self.run(&serde_json::from_str::<Vec<Value>>(body).unwrap())),
         };
         HttpReply { status, body: body.to_string() }
     }
 
     /// Runs a command, with the time of Redis in place of its clock.
-    fn run(&self, words: Vec<Value>) -> Result<Value, String> {
+    fn run(&self, words: &[Value]) -> Result<Value, String> {
         let is_script = words[0].as_str().is_some_and(|name| name.starts_with("EVAL"));
         let keys = if is_script { usize::try_from(words[2].as_u64().unwrap()).unwrap() } else { 0 };
         let word = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
