@@ -21,6 +21,7 @@ mod refusal;
 mod show;
 mod trace;
 mod traceparent;
+mod user;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -45,15 +46,16 @@ use crate::api::{REPLAYED, ratelimit};
 use crate::assertion::Assertions;
 use crate::config::{self, Action};
 use crate::digest::Tag;
-use crate::identity::jwt::UserTokens;
-use crate::identity::keyring::BadSecret;
+use crate::identity::key_cache::KeyCache;
+use crate::identity::keyring::{BadSecret, Verifying};
+use crate::model::Algorithm;
 use crate::script::keys::Keyspace;
 use crate::token::OrderTokens;
 
 /// The secrets of all purposes, each a comma-separated list: the first signs, all verify.
 #[derive(Clone, Copy)]
 pub struct Secrets<'a> {
-    /// Of user JWTs.
+    /// Of user JWTs; may be empty where they are signed by public keys.
     pub users: &'a str,
     /// Of order tokens.
     pub tokens: &'a str,
@@ -69,7 +71,8 @@ pub struct Gate<T> {
     edition: RefCell<Rc<Edition>>,
     live: Live,
     keys: Keyspace,
-    users: UserTokens,
+    users: Option<Verifying>,
+    user_keys: RefCell<KeyCache>,
     tokens: OrderTokens,
     assertions: Assertions,
     admin: Admin,
@@ -91,15 +94,15 @@ impl<T: Transport + 'static> Gate<T> {
     ) -> Result<Self, (&'static str, BadSecret)> {
         let config = &mut document.gate;
         config.partitions = deployment.partitions.unwrap_or(config.partitions);
-        let identity = &config.identity;
-        let users = UserTokens::new(secrets.users, &identity.issuer, &identity.audience, identity.leeway)
-            .map_err(|fault| ("users", fault))?;
+        let by_secret = config.identity.algorithm == Algorithm::Hs256 || !secrets.users.is_empty();
+        let users = by_secret.then(|| Verifying::new(secrets.users)).transpose().map_err(|fault| ("users", fault))?;
         let keys = Keyspace::new(&config.prefix, config.partitions);
         let (memory, journal) = (Memory::new(config), Journal::new(&config.log));
         let edition = Rc::new(Edition::new(document));
         Ok(Self {
             keys,
             users,
+            user_keys: RefCell::default(),
             tokens: OrderTokens::new(secrets.tokens).map_err(|fault| ("tokens", fault))?,
             assertions: Assertions::new(secrets.assertions).map_err(|fault| ("assertions", fault))?,
             admin: Admin::new(secrets.admin).map_err(|fault| ("admin", fault))?,
@@ -204,13 +207,15 @@ impl<T: Transport + 'static> Gate<T> {
             Err(allowed) if allowed.is_empty() => return Err(Code::NotFound.into()),
             Err(allowed) => return Err(Problem::from(Code::MethodNotAllowed).allow(allowed).into()),
         };
-        let now = ports.now();
-        let caller = who::identify(&edition.config, route, matched, request, &self.users, &self.tokens, now)?;
+        let address = who::address(&edition.config, request)?;
+        let user = self.user(edition, route, request, ports).await?;
+        let known = who::Known { address, user };
+        let caller = who::identify(&edition.config, route, matched, request, known, &self.tokens, ports.now())?;
         if let Some(sku) = &caller.sku {
             let _ = trace.sku.set(sku.clone());
         }
         if let (Action::ShowSale, Some(sku)) = (route.action, &caller.sku)
-            && let Some(shown) = self.shown(edition, sku, now)
+            && let Some(shown) = self.shown(edition, sku, ports.now())
         {
             trace.shed.set(true);
             return Ok(shown?.into());

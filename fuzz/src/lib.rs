@@ -11,7 +11,9 @@ use sluice::api::response::Response;
 use sluice::config;
 use sluice::gate::edition::Document;
 use sluice::gate::live::Deployment;
-use sluice::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Point, Ports, Request};
+use sluice::gate::ports::{
+    Answer, AskFault, DocumentAway, Form, Forward, OriginFault, Point, Ports, Request, Signature,
+};
 use sluice::gate::{Gate, Secrets};
 use sluice::model::Millis;
 use sluice_upstash::{HttpReply, Transport, TransportFault};
@@ -75,6 +77,16 @@ impl Ports for Stage {
         let response = self.0.origin.borrow_mut().pop_front().ok_or(OriginFault::Unreachable)?;
         Ok(Answer { response, streamed: false })
     }
+
+    async fn verify(&self, _: Signature<'_>) -> bool {
+        false
+    }
+
+    async fn ask(&self, _: &str, _: Option<Form<'_>>, _: Millis) -> Result<(u16, String), AskFault> {
+        Err(AskFault::Unreachable)
+    }
+
+    async fn pause(&self, _: Millis) {}
 
     async fn document(&self) -> Result<Option<String>, DocumentAway> {
         Ok(None)

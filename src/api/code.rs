@@ -142,6 +142,8 @@ codes! {
     SaleUnavailable = 503 "sale_unavailable" "The sale is not ready. Please try again shortly." "活动尚未就绪，请稍后再试。"
     /// As many requests as one instance of the gate lets through are on their way to the origin.
     Busy = 503 "busy" "The sale is very busy. Please try again shortly." "活动火爆，请稍后再试。"
+    /// The keys that user JWTs are checked by could not be fetched.
+    IdentityUnavailable = 503 "identity_unavailable" "Your sign-in cannot be checked just now. Please try again shortly." "暂时无法验证登录信息，请稍后再试。"
     /// Redis is away, and the route is closed without it.
     Degraded = 503 "degraded" "The sale is very busy. Please try again shortly." "系统繁忙，请稍后再试。"
     /// The origin was too slow, or refused to begin so late.

@@ -1,7 +1,8 @@
 //! Who asks: the client's address, and the user's JWT.
 
 use super::reader::{Faults, Place, Section};
-use crate::model::Millis;
+use super::words::web_address;
+use crate::model::{Algorithm, Millis};
 
 /// Where identity comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,12 +11,29 @@ pub struct Identity {
     pub ip_header: String,
     /// What happens when the platform sends none.
     pub ip_missing: IpMissing,
+    /// How user JWTs are signed, whatever they say themselves.
+    pub algorithm: Algorithm,
+    /// Where their public keys are found; none for [`Algorithm::Hs256`], whose secret is in the environment.
+    pub jwks: Option<Jwks>,
     /// `iss` of user JWTs.
     pub issuer: String,
     /// `aud` of user JWTs.
     pub audience: String,
     /// How far the issuer's clock may be off.
     pub leeway: Millis,
+}
+
+/// Where a set of public keys is found, and when it is fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jwks {
+    /// Its address; nothing that a token says leads elsewhere.
+    pub url: String,
+    /// A set of this age is fetched anew.
+    pub refresh: Millis,
+    /// The least time between two fetches of one isolate.
+    pub floor: Millis,
+    /// How long one fetch may take.
+    pub deadline: Millis,
 }
 
 /// What happens to a request without a client address.
@@ -53,6 +71,8 @@ pub(super) fn identity(
             None
         }
     };
+    let algorithm = section.choice("algorithm", &Algorithm::ALL.map(|one| (one.name(), one)), false);
+    let jwks = jwks(section, faults, algorithm?);
     let issuer = section.text("issuer", None);
     let audience = section.text("audience", None);
     let leeway = section.number("leeway_s", 0..=300, Some(5));
@@ -60,8 +80,34 @@ pub(super) fn identity(
     Some(Identity {
         ip_header: header?,
         ip_missing: ip_missing?,
+        algorithm: algorithm?,
+        jwks: jwks?,
         issuer: issuer?.0,
         audience: audience?.0,
         leeway: Millis::from_secs(leeway?),
     })
+}
+
+fn jwks(section: &Section<'_>, faults: &Faults, algorithm: Algorithm) -> Option<Option<Jwks>> {
+    let url = section.text("jwks_url", Some(""))?;
+    let refresh = section.number("jwks_refresh_s", 10..=86_400, Some(600));
+    let floor = section.number("jwks_floor_s", 1..=3_600, Some(30));
+    let deadline = section.number("jwks_deadline_ms", 100..=10_000, Some(2_000));
+    match (algorithm, url) {
+        (Algorithm::Hs256, (url, _)) if url.is_empty() => Some(None),
+        (Algorithm::Hs256, (_, at)) => {
+            faults.note(&at, "`jwks_url` has no use with `algorithm = \"HS256\"`, whose secret is in the environment");
+            None
+        }
+        (_, (url, _)) if url.is_empty() => {
+            section.fault(format!("`algorithm = \"{}\"` needs `jwks_url`", algorithm.name()));
+            None
+        }
+        (_, (url, at)) => Some(Some(Jwks {
+            url: web_address(faults, "jwks_url", url, &at)?,
+            refresh: Millis::from_secs(refresh?),
+            floor: Millis::from_secs(floor?),
+            deadline: Millis(deadline?),
+        })),
+    }
 }

@@ -19,7 +19,7 @@ mod tree;
 mod words;
 
 pub use front::Cors;
-pub use identity::{Identity, IpMissing};
+pub use identity::{Identity, IpMissing, Jwks};
 pub use limit::{CostRule, KeyPart, Limit};
 pub use lists::{List, Lists};
 pub use pattern::{Matched, Pattern};

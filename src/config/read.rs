@@ -253,6 +253,19 @@ mod tests {
     }
 
     #[test]
+    fn an_algorithm_with_public_keys_says_where_they_are() {
+        let with = |more: &str| format!("{SMALL}{more}\n");
+        assert_eq!(faults(&with("algorithm = \"ES256\""))[0].0, 1);
+        assert_eq!(faults(&with("jwks_url = \"https://id.example/keys\""))[0].0, 4);
+        assert_eq!(faults(&with("algorithm = \"none\""))[0].0, 4);
+        assert_eq!(faults(&with("algorithm = \"RS256\"\njwks_url = \"http://id.example/keys\""))[0].0, 5);
+        let fine = with("algorithm = \"EdDSA\"\njwks_url = \"https://id.example/keys\"\njwks_floor_s = 5");
+        let identity = Gate::parse(&fine).unwrap().identity;
+        assert_eq!(identity.algorithm.name(), "EdDSA");
+        assert_eq!(identity.jwks.unwrap().floor, Millis(5_000));
+    }
+
+    #[test]
     fn each_bad_entry_of_a_list_is_told_with_its_line() {
         let text = format!(
             "{SMALL}[lists]\ndeny_users = [\"42\", \"\"]\ndeny_ips = [\n\"10.0.0.0/8\",\n\"10.0.0.1/8\",\n]\nallow_ips = \"x\"\n"

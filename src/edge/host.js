@@ -35,7 +35,8 @@ export async function redis_post(path, body, timeoutMs) {
   }
 }
 
-function kind(fault) {
+/** What went wrong with a `fetch`. */
+export function kind(fault) {
   return fault?.name === 'TimeoutError' ? 'timeout' : 'network';
 }
 

@@ -6,10 +6,10 @@ use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, future_to_promise};
 
-use super::{head, operation};
+use super::{head, operation, service};
 use crate::api::json::Object;
 use crate::api::response::Response;
-use crate::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Point, Ports};
+use crate::gate::ports::{Answer, AskFault, DocumentAway, Form, Forward, OriginFault, Point, Ports, Signature};
 use crate::model::Millis;
 
 /// Answers of the origin above this many bytes are streamed on instead of being read.
@@ -81,6 +81,18 @@ impl Ports for Host {
         let streamed = body.is_none() && self.0.is_streaming();
         response.body = body.unwrap_or_default();
         Ok(Answer { response, streamed })
+    }
+
+    async fn verify(&self, signature: Signature<'_>) -> bool {
+        service::verify(signature).await
+    }
+
+    async fn ask(&self, url: &str, form: Option<Form<'_>>, timeout: Millis) -> Result<(u16, String), AskFault> {
+        service::ask(url, form, timeout).await
+    }
+
+    async fn pause(&self, length: Millis) {
+        service::pause(length).await;
     }
 
     async fn document(&self) -> Result<Option<String>, DocumentAway> {

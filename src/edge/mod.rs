@@ -3,6 +3,7 @@
 mod head;
 mod host;
 mod operation;
+mod service;
 mod transport;
 
 use std::cell::OnceCell;

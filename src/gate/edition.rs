@@ -2,6 +2,7 @@
 
 use crate::config::{self, Fault, Limit};
 use crate::digest::{self, Tag};
+use crate::identity::jwt::Checks;
 
 /// A configuration that was read, and which one it is.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ impl Document {
 pub(super) struct Edition {
     pub(super) config: config::Gate,
     pub(super) version: Tag,
+    /// What a user's JWT must be.
+    pub(super) checks: Checks,
     /// One a limit: what isolates key their memory of its buckets by.
     limits: Vec<u64>,
 }
@@ -40,7 +43,9 @@ pub(super) struct Edition {
 impl Edition {
     pub(super) fn new(document: Document) -> Self {
         let limits = document.gate.limits.iter().map(limit_version).collect();
-        Self { config: document.gate, version: document.version, limits }
+        let identity = &document.gate.identity;
+        let checks = Checks::new(identity.algorithm, &identity.issuer, &identity.audience, identity.leeway);
+        Self { config: document.gate, version: document.version, checks, limits }
     }
 
     /// Which policy the limit at this position is: the same in every edition that has not changed it.

@@ -1,7 +1,7 @@
 //! What the gate needs of the world, besides Redis. Natively these are stand-ins or real services; at the edge, JavaScript.
 
 use crate::api::response::Response;
-use crate::model::Millis;
+use crate::model::{Algorithm, Millis};
 
 /// A request as it came in, read once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,6 +108,45 @@ pub struct Point<'a> {
     pub origin: Option<Millis>,
 }
 
+/// A signature that the platform is to check.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature<'a> {
+    /// How it was made; never [`Algorithm::Hs256`].
+    pub algorithm: Algorithm,
+    /// The public key, as a JWK.
+    pub jwk: &'a str,
+    /// What is signed.
+    pub message: &'a [u8],
+    /// The signature, as JWS (RFC 7515) has it.
+    pub signature: &'a [u8],
+}
+
+/// Why a service that the gate asks gave no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskFault {
+    /// The time was over.
+    Timeout,
+    /// No connection, or it broke off.
+    Unreachable,
+    /// The answer is larger than the adapter reads.
+    TooLarge,
+}
+
+impl AskFault {
+    /// In a log line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "no answer in time",
+            Self::Unreachable => "not reached",
+            Self::TooLarge => "the answer is too large",
+        }
+    }
+}
+
+/// The fields of a form.
+pub type Form<'a> = &'a [(&'static str, &'a str)];
+
 /// The world, for one request.
 pub trait Ports: Clone + 'static {
     /// The isolate's clock.
@@ -127,6 +166,21 @@ pub trait Ports: Clone + 'static {
 
     /// Keeps a measurement, where the deployment has a place for them.
     fn measure(&self, point: &Point<'_>);
+
+    /// Whether a signature is good. One that cannot be checked, because the key is none, is not.
+    fn verify(&self, signature: Signature<'_>) -> impl Future<Output = bool>;
+
+    /// Asks a service at an address of the configuration: reads it, or posts a form to it. Answers status and body, whole
+    /// within `timeout`. Never retries, never follows a redirect. No value of the form may hold a line feed.
+    fn ask(
+        &self,
+        url: &str,
+        form: Option<Form<'_>>,
+        timeout: Millis,
+    ) -> impl Future<Output = Result<(u16, String), AskFault>>;
+
+    /// Lets time pass.
+    fn pause(&self, length: Millis) -> impl Future<Output = ()>;
 
     /// Goes on with `work` after the answer is sent.
     fn background(&self, work: impl Future<Output = ()> + 'static);

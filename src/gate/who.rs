@@ -8,11 +8,9 @@ use crate::api::code::Code;
 use crate::api::order::OrderRequest;
 use crate::api::problem::Problem;
 use crate::api::{ATTEMPT, IDEMPOTENCY_KEY, ORDER_TOKEN};
-use crate::config::{BodyRule, Gate, Idempotency, IpMissing, KeyPart, Matched, Route, UserRule};
+use crate::config::{BodyRule, Gate, Idempotency, IpMissing, KeyPart, Matched, Route};
 use crate::digest::Tag;
 use crate::identity::ip::{self, ClientIp};
-use crate::identity::jwt::UserTokens;
-use crate::identity::keyring::JwtFault;
 use crate::model::{Millis, Sku, User};
 use crate::token::{OrderTokens, TokenFault, Verified};
 
@@ -46,7 +44,16 @@ pub struct Caller {
 /// Longest `Idempotency-Key`.
 const CLIENT_KEY_MAX: usize = 255;
 
-/// Checks address, SKU, user, token, key and body, in this order.
+/// Who asks, as far as that is known before what is asked for.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The client's address.
+    pub address: Option<IpAddr>,
+    /// The verified user.
+    pub user: Option<User>,
+}
+
+/// Checks the lists, SKU, token, key and body, in this order.
 ///
 /// # Errors
 /// The first that is not as the route demands.
@@ -55,16 +62,15 @@ pub fn identify(
     route: &Route,
     matched: &Matched,
     request: &Request,
-    users: &UserTokens,
+    known: Known,
     tokens: &OrderTokens,
     now: Millis,
 ) -> Result<Caller, Problem> {
-    let address = address(gate, request)?;
-    let sku = matched.sku.as_deref().map(Sku::parse).transpose().map_err(|_| Code::InvalidSku)?;
-    let user = user(route, request, users, now)?;
+    let Known { address, user } = known;
     if user.as_ref().is_some_and(|user| gate.lists.deny.has_user(user)) {
         return Err(Code::Denied.into());
     }
+    let sku = matched.sku.as_deref().map(Sku::parse).transpose().map_err(|_| Code::InvalidSku)?;
     let allowed = &gate.lists.allow;
     let exempt = address.is_some_and(|address| allowed.has_address(address))
         || user.as_ref().is_some_and(|user| allowed.has_user(user));
@@ -100,30 +106,15 @@ pub(super) fn counted_as(gate: &Gate, request: &Request) -> Result<Option<Tag>, 
 }
 
 /// The client's address, by the one header that is believed.
-fn address(gate: &Gate, request: &Request) -> Result<Option<IpAddr>, Problem> {
+///
+/// # Errors
+/// It is needed and missing, or on the list of those kept out.
+pub fn address(gate: &Gate, request: &Request) -> Result<Option<IpAddr>, Problem> {
     let address = request.header(&gate.identity.ip_header).and_then(ip::address);
     match (address, gate.identity.ip_missing) {
         (None, IpMissing::Refuse) => Err(Code::ClientIpMissing.into()),
         (Some(address), _) if gate.lists.deny.has_address(address) => Err(Code::Denied.into()),
         (address, _) => Ok(address),
-    }
-}
-
-fn user(route: &Route, request: &Request, users: &UserTokens, now: Millis) -> Result<Option<User>, Problem> {
-    let Some(value) = request.header("authorization") else {
-        return match route.user {
-            UserRule::Required => Err(Code::IdentityMissing.into()),
-            UserRule::Optional => Ok(None),
-        };
-    };
-    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(Code::IdentityInvalid.into());
-    }
-    match users.verify(token.trim(), now) {
-        Ok(user) => Ok(Some(user)),
-        Err(JwtFault::Invalid) => Err(Code::IdentityInvalid.into()),
-        Err(JwtFault::Expired) => Err(Code::IdentityExpired.into()),
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
-use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::Sha256;
 
-use super::hs256;
+use super::jws::{self, Opened};
+
+/// The algorithm of every secret.
+const HS256: &str = "HS256";
 
 /// Shortest secret, in bytes: RFC 7518 section 3.2 demands as many bits as the hash has.
 pub const SECRET_MIN: usize = 32;
@@ -47,13 +50,47 @@ pub fn secrets(list: &str) -> Result<Vec<&[u8]>, BadSecret> {
     }
 }
 
+/// The secrets of one purpose, as far as they verify.
+pub struct Verifying(Vec<Hmac<Sha256>>);
+
+impl Verifying {
+    /// Reads a comma-separated list of secrets.
+    ///
+    /// # Errors
+    /// [`BadSecret`] when the list holds no usable secret.
+    pub fn new(list: &str) -> Result<Self, BadSecret> {
+        let keys = secrets(list)?.into_iter();
+        let keys = keys.map(|one| Hmac::new_from_slice(one).map_err(|_| BadSecret::TooShort));
+        Ok(Self(keys.collect::<Result<_, _>>()?))
+    }
+
+    /// A token that one of the secrets signed.
+    pub(super) fn open<'t>(&self, token: &'t str) -> Result<Opened<'t>, JwtFault> {
+        let opened = jws::open(token, HS256)?;
+        let signed = |key| after(key, opened.message).verify_slice(&opened.signature).is_ok();
+        if self.0.iter().any(signed) { Ok(opened) } else { Err(JwtFault::Invalid) }
+    }
+}
+
+fn after(key: &Hmac<Sha256>, message: &str) -> Hmac<Sha256> {
+    let mut mac = key.clone();
+    mac.update(message.as_bytes());
+    mac
+}
+
+impl fmt::Debug for Verifying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verifying").field("secrets", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
 /// Signs and verifies the JWTs of one purpose. Time is not its business: callers check `exp` against their clock.
+#[derive(Debug)]
 pub struct Keyring {
-    header: Header,
     typ: Option<&'static str>,
-    signing: EncodingKey,
-    verifying: Vec<DecodingKey>,
-    validation: Validation,
+    keys: Verifying,
+    issuer: String,
+    audience: String,
 }
 
 impl Keyring {
@@ -62,31 +99,16 @@ impl Keyring {
     /// # Errors
     /// [`BadSecret`] when the list holds no usable secret.
     pub fn new(list: &str, issuer: &str, audience: &str, typ: Option<&'static str>) -> Result<Self, BadSecret> {
-        hs256::install();
-        let secrets = secrets(list)?;
-        let first = secrets.first().ok_or(BadSecret::Missing)?;
-        let signing = EncodingKey::from_secret(first).map_err(|_| BadSecret::TooShort)?;
-        let verifying = secrets
-            .iter()
-            .map(|one| DecodingKey::from_secret(one).map_err(|_| BadSecret::TooShort))
-            .collect::<Result<_, _>>()?;
-        let mut header = Header::new(Algorithm::HS256);
-        if let Some(typ) = typ {
-            header.typ = Some(typ.to_owned());
-        }
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_issuer(&[issuer]);
-        validation.set_audience(&[audience]);
-        validation.set_required_spec_claims(&["iss", "aud", "exp"]);
-        validation.validate_exp = false;
-        validation.validate_nbf = false;
-        Ok(Self { header, typ, signing, verifying, validation })
+        Ok(Self { typ, keys: Verifying::new(list)?, issuer: issuer.to_owned(), audience: audience.to_owned() })
     }
 
-    /// Signs `claims` with the first secret. Empty when they cannot be written as JSON, which no verifier accepts.
+    /// Signs `claims` with the first secret. Claims that cannot be written as JSON make a token that nobody accepts.
     #[must_use]
     pub fn sign<T: Serialize>(&self, claims: &T) -> String {
-        jsonwebtoken::encode(&self.header, claims, &self.signing).unwrap_or_default()
+        let message = jws::message(self.typ.unwrap_or("JWT"), claims);
+        // There is a first one: `Verifying` is made of at least one secret.
+        let signature = self.keys.0.first().map(|key| after(key, &message).finalize().into_bytes());
+        jws::token(&message, signature.as_deref().unwrap_or_default())
     }
 
     /// The claims of a token that one of the secrets signed.
@@ -94,25 +116,10 @@ impl Keyring {
     /// # Errors
     /// [`JwtFault::Invalid`] for everything that is wrong with it; expiry is the caller's to check.
     pub fn verify<T: DeserializeOwned>(&self, token: &str) -> Result<T, JwtFault> {
-        for key in &self.verifying {
-            match jsonwebtoken::decode::<T>(token, key, &self.validation) {
-                Ok(data) if self.typ.is_some() && data.header.typ.as_deref() != self.typ => {
-                    return Err(JwtFault::Invalid);
-                }
-                Ok(data) => return Ok(data.claims),
-                Err(fault) if matches!(fault.kind(), ErrorKind::InvalidSignature) => {}
-                Err(_) => return Err(JwtFault::Invalid),
-            }
+        let opened = self.keys.open(token)?;
+        if self.typ.is_some() && opened.header.typ.as_deref() != self.typ {
+            return Err(JwtFault::Invalid);
         }
-        Err(JwtFault::Invalid)
-    }
-}
-
-impl fmt::Debug for Keyring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyring")
-            .field("typ", &self.typ)
-            .field("secrets", &self.verifying.len())
-            .finish_non_exhaustive()
+        opened.claims(&self.issuer, &self.audience)
     }
 }

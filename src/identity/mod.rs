@@ -1,6 +1,8 @@
 //! Who asks: the address from the platform's header, the user from a verified JWT.
 
-mod hs256;
 pub mod ip;
+pub mod jwks;
+mod jws;
 pub mod jwt;
+pub mod key_cache;
 pub mod keyring;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::Connection;
 use serde_json::Value;
 use sluice::api::response::Response;
-use sluice::gate::ports::{Answer, DocumentAway, Forward, OriginFault, Point, Ports};
+use sluice::gate::ports::{Answer, AskFault, DocumentAway, Form, Forward, OriginFault, Point, Ports, Signature};
 use sluice::model::{Micros, Millis};
 use sluice_upstash::{HttpReply, Transport, TransportFault};
 use xtask::clock;
@@ -148,6 +148,16 @@ impl Ports for Isolate {
     async fn forward(&self, _: Forward) -> Result<Answer, OriginFault> {
         Ok(self.world.origin.borrow().clone().into())
     }
+
+    async fn verify(&self, _: Signature<'_>) -> bool {
+        false
+    }
+
+    async fn ask(&self, _: &str, _: Option<Form<'_>>, _: Millis) -> Result<(u16, String), AskFault> {
+        Err(AskFault::Unreachable)
+    }
+
+    async fn pause(&self, _: Millis) {}
 
     async fn document(&self) -> Result<Option<String>, DocumentAway> {
         Err(DocumentAway)

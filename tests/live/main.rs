@@ -27,6 +27,7 @@ mod front;
 mod headers;
 mod http;
 mod isolate;
+mod keys;
 mod live_config;
 mod operators;
 mod orders;
@@ -39,6 +40,8 @@ mod rotation;
 mod scene;
 mod shedding;
 mod shop;
+#[path = "../signer.rs"]
+mod signer;
 mod smoke;
 mod stored;
 mod streaming;

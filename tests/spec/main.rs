@@ -14,6 +14,8 @@ mod flood;
 mod front;
 mod hang;
 mod in_flight;
+mod jws;
+mod keys;
 mod life;
 mod limits;
 mod lists;
@@ -22,6 +24,8 @@ mod memory;
 mod operation;
 mod outage;
 mod showing;
+#[path = "../signer.rs"]
+mod signer;
 mod stage;
 mod stored;
 mod streaming;

@@ -13,12 +13,16 @@ use sluice::api::response::Response;
 use sluice::config;
 use sluice::gate::edition::Document;
 use sluice::gate::live::Deployment;
-use sluice::gate::ports::{Answer, Body, DocumentAway, Forward, OriginFault, Point, Ports, Request};
+use sluice::gate::ports::{
+    Answer, AskFault, Body, DocumentAway, Form, Forward, OriginFault, Point, Ports, Request, Signature,
+};
 use sluice::gate::{Gate, Secrets};
 use sluice::identity::jwt::{self, UserClaims};
 use sluice::model::{Millis, Sku, User};
 use sluice::token::OrderTokens;
 use sluice_upstash::{HttpReply, Transport, TransportFault};
+
+use crate::signer;
 
 pub(crate) const NOW: u64 = 1_800_000_000_000;
 pub(crate) const USERS: &str = "the-secret-of-user-tokens-0000000";
@@ -36,6 +40,9 @@ pub(crate) struct World {
     passed: Cell<u64>,
     chance: Cell<u128>,
     work: RefCell<Vec<Work>>,
+    services: RefCell<VecDeque<Result<(u16, String), AskFault>>>,
+    /// Addresses that were asked, each with the fields of its form.
+    pub(crate) inquiries: RefCell<Vec<(String, Vec<String>)>>,
     /// What the place for a replacement of the configuration holds; none when there is no such place.
     document: RefCell<Option<Result<Option<String>, DocumentAway>>>,
     /// The operators' tokens.
@@ -128,6 +135,20 @@ impl Ports for Stage {
         }
     }
 
+    async fn verify(&self, signature: Signature<'_>) -> bool {
+        signer::verify(signature)
+    }
+
+    async fn ask(&self, url: &str, form: Option<Form<'_>>, _: Millis) -> Result<(u16, String), AskFault> {
+        let form = form.unwrap_or_default().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        self.inquiries.borrow_mut().push((url.to_owned(), form));
+        self.services.borrow_mut().pop_front().expect("a question to a service that the test did not foresee")
+    }
+
+    async fn pause(&self, length: Millis) {
+        self.later(length.0);
+    }
+
     async fn document(&self) -> Result<Option<String>, DocumentAway> {
         self.looks.set(self.looks.get() + 1);
         self.document.borrow().clone().unwrap_or(Err(DocumentAway))
@@ -201,6 +222,18 @@ impl Stage {
     /// The origin never comes back to the next request.
     pub(crate) fn origin_hangs(self) -> Self {
         self.origin.borrow_mut().push_back(None);
+        self
+    }
+
+    /// The service that is asked next answers so.
+    pub(crate) fn service(self, status: u16, body: &str) -> Self {
+        self.services.borrow_mut().push_back(Ok((status, body.to_owned())));
+        self
+    }
+
+    /// The service that is asked next does not answer.
+    pub(crate) fn service_fails(self, fault: AskFault) -> Self {
+        self.services.borrow_mut().push_back(Err(fault));
         self
     }
 

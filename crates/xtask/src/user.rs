@@ -63,12 +63,13 @@ mod tests {
 
     #[test]
     fn the_gate_accepts_what_is_signed() {
-        use sluice::identity::jwt::UserTokens;
-        use sluice::model::Millis;
+        use sluice::identity::jwt::Checks;
+        use sluice::identity::keyring::Verifying;
+        use sluice::model::{Algorithm, Millis};
         let secret = "a secret of at least thirty-two bytes";
         let token = jwt(secret, "42", Duration::from_secs(60)).unwrap();
-        let gate = UserTokens::new(secret, ISSUER, AUDIENCE, Millis(0)).unwrap();
-        let user = gate.verify(&token, Millis(clock::unix_ms())).unwrap();
+        let gate = Checks::new(Algorithm::Hs256, ISSUER, AUDIENCE, Millis(0));
+        let user = gate.by_secret(&Verifying::new(secret).unwrap(), &token, Millis(clock::unix_ms())).unwrap();
         assert_eq!(user.as_str(), "42");
     }
 }
