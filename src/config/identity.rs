@@ -21,6 +21,8 @@ pub struct Identity {
     pub audience: String,
     /// How far the issuer's clock may be off.
     pub leeway: Millis,
+    /// Whether a user's JWT may be revoked by its `jti`, which it must then have.
+    pub revocation: bool,
 }
 
 /// Where a set of public keys is found, and when it is fetched.
@@ -75,6 +77,7 @@ pub(super) fn identity(
     let jwks = jwks(section, faults, algorithm?);
     let issuer = section.text("issuer", None);
     let audience = section.text("audience", None);
+    let revocation = section.flag("revocation", false);
     let leeway = section.number("leeway_s", 0..=300, Some(5));
     section.finish();
     Some(Identity {
@@ -85,6 +88,7 @@ pub(super) fn identity(
         issuer: issuer?.0,
         audience: audience?.0,
         leeway: Millis::from_secs(leeway?),
+        revocation: revocation?,
     })
 }
 

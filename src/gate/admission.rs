@@ -82,7 +82,8 @@ impl<T: Transport + 'static> Gate<T> {
             return Err(Code::NeverAdmissible.into());
         }
         // A token holds from the sale's start on, which only Redis knows: issuing asks for it even without limits.
-        let asks_nothing = question.call.claiming.is_none() && question.call.buckets.is_empty();
+        let Call { claiming, buckets, revoked, .. } = &question.call;
+        let asks_nothing = claiming.is_none() && buckets.is_empty() && revoked.is_none();
         if asks_nothing && route.action == Action::Forward {
             return Ok(Passage::Admitted(Admitted::default()));
         }
@@ -119,7 +120,7 @@ impl<T: Transport + 'static> Gate<T> {
     ) -> Result<Passage<'g>, Refusal> {
         let asked = ports.now();
         if let Permit::Refused(wait) = self.memory.permit(asked) {
-            return degraded(&self.memory, route, &question, wait.max(LATER), asked);
+            return self.without_redis(route, &question, wait.max(LATER), ports);
         }
         let patience = question.patience;
         let deadline = asked.plus(patience);
@@ -156,7 +157,7 @@ impl<T: Transport + 'static> Gate<T> {
             Ok(reply) => {
                 self.memory.learn(&question, &reply, asked, heard);
                 if reply.verdict == Verdict::TooLate {
-                    return degraded(&self.memory, route, &question, LATER, heard);
+                    return self.without_redis(route, &question, LATER, ports);
                 }
                 judge(&question, reply, refusal, route)
             }
@@ -169,9 +170,26 @@ impl<T: Transport + 'static> Gate<T> {
                     let (gate, world) = (Rc::clone(self), ports.clone());
                     ports.background(async move { gate.forget(&claiming, patience, &world).await });
                 }
-                degraded(&self.memory, route, &question, LATER, heard)
+                self.without_redis(route, &question, LATER, ports)
             }
         }
+    }
+
+    /// What the route grants while Redis is away. Whoever passes without having been looked up is named by the mark that
+    /// was not read, so that an audit can tell who was revoked.
+    fn without_redis<'g, P: Ports>(
+        &self,
+        route: &Route,
+        question: &Question<'g>,
+        wait: Millis,
+        ports: &P,
+    ) -> Result<Passage<'g>, Refusal> {
+        let passage = degraded(&self.memory, route, question, wait, ports.now())?;
+        if let Some(mark) = &question.call.revoked {
+            let mark = mark.rsplit(':').next().unwrap_or_default();
+            ports.log(&format!(r#"{{"event":"revocation_skipped","at":"{}","mark":"{mark}"}}"#, route.name));
+        }
+        Ok(passage)
     }
 
     /// Gives up the claim of a call that brought no answer: Redis may have run it, or may yet, and would keep the user

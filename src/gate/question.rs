@@ -96,7 +96,8 @@ impl<T: Transport + 'static> Gate<T> {
             consumed.or(token_id.map(|id| (Tag::of_bytes(id), kept)))
         });
         let token = token.flatten().map(|(id, time)| StoredToken { key: self.keys.token(partition, &id), time });
-        let call = Call { claiming, token, buckets: keyed, shadow, ..Call::default() };
+        let revoked = caller.jti.as_deref().map(|jti| self.keys.revoked(partition, jti));
+        let call = Call { claiming, revoked, token, buckets: keyed, shadow, ..Call::default() };
         Question { sku, op, limits, buckets, call, token_id, patience: edition.config.redis_deadline, trace }
     }
 

@@ -11,6 +11,7 @@ use crate::api::{ATTEMPT, IDEMPOTENCY_KEY, ORDER_TOKEN};
 use crate::config::{BodyRule, Gate, Idempotency, IpMissing, KeyPart, Matched, Route};
 use crate::digest::Tag;
 use crate::identity::ip::{self, ClientIp};
+use crate::identity::jti;
 use crate::model::{Millis, Sku, User};
 use crate::token::{OrderTokens, TokenFault, Verified};
 
@@ -19,6 +20,8 @@ use crate::token::{OrderTokens, TokenFault, Verified};
 pub struct Caller {
     /// The verified user.
     pub user: Option<User>,
+    /// The id of the user's JWT, where it may have been revoked.
+    pub jti: Option<String>,
     /// The client address, where the platform gave one.
     pub address: Option<IpAddr>,
     /// The same as limits count it.
@@ -88,10 +91,33 @@ pub fn identify(
     let token_expired = token.is_some_and(|(_, expired)| expired);
     let token = token.map(|(token, _)| token);
     let ip = address.map(ClientIp::from_ip);
-    let mut caller =
-        Caller { user, address, ip, exempt, sku, token, token_expired, attempt, client_key, quantity, operation: None };
+    let jti = jti(gate, request, user.as_ref())?;
+    let mut caller = Caller {
+        user,
+        jti,
+        address,
+        ip,
+        exempt,
+        sku,
+        token,
+        token_expired,
+        attempt,
+        client_key,
+        quantity,
+        operation: None,
+    };
     caller.operation = operation::of(route, request, &caller)?;
     Ok(caller)
+}
+
+/// The id of the JWT that named the user, where it may have been revoked: then it must have one.
+fn jti(gate: &Gate, request: &Request, user: Option<&User>) -> Result<Option<String>, Problem> {
+    if !gate.identity.revocation || user.is_none() {
+        return Ok(None);
+    }
+    let token = request.header("authorization").and_then(|value| value.split_once(' ')).map(|(_, token)| token.trim());
+    let jti = token.and_then(jti::of).ok_or(Code::IdentityInvalid)?;
+    Ok(Some(jti))
 }
 
 /// Whom the platform's own limit counts: the client's address; nobody when it is exempt.

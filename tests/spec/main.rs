@@ -23,6 +23,7 @@ mod live;
 mod memory;
 mod operation;
 mod outage;
+mod revocation;
 mod showing;
 #[path = "../signer.rs"]
 mod signer;
