@@ -12,6 +12,7 @@ mod admin;
 mod admission;
 mod dress;
 mod forward;
+mod issue;
 mod journal;
 mod judge;
 mod memory;
@@ -31,15 +32,14 @@ use sluice_upstash::{Client, Transport};
 use self::admin::Admin;
 use self::admission::Passage;
 use self::edition::{Document, Edition};
+use self::issue::ChallengeSecret;
 use self::journal::{Decision, Journal};
 use self::live::{Deployment, Live};
 use self::memory::Memory;
 use self::ports::{Answer, Body, Point, Ports, Request};
 use self::refusal::Refusal;
 use self::trace::Trace;
-use self::who::Caller;
 use crate::api::code::{Code, Language};
-use crate::api::json::Object;
 use crate::api::problem::Problem;
 use crate::api::response::Response;
 use crate::api::{REPLAYED, ratelimit};
@@ -61,6 +61,8 @@ pub struct Secrets<'a> {
     pub tokens: &'a str,
     /// Of assertions.
     pub assertions: &'a str,
+    /// Of the service that judges challenges: it is one, no list; may be empty where no challenge is demanded.
+    pub challenge: &'a str,
     /// Of operators: they are compared and sign nothing. An empty list: there are no routes for operators.
     pub admin: &'a str,
 }
@@ -74,6 +76,7 @@ pub struct Gate<T> {
     users: Option<Verifying>,
     user_keys: RefCell<KeyCache>,
     tokens: OrderTokens,
+    challenge: Option<ChallengeSecret>,
     assertions: Assertions,
     admin: Admin,
     redis: Client<T>,
@@ -94,6 +97,9 @@ impl<T: Transport + 'static> Gate<T> {
     ) -> Result<Self, (&'static str, BadSecret)> {
         let config = &mut document.gate;
         config.partitions = deployment.partitions.unwrap_or(config.partitions);
+        if config.issue.challenge.is_some() && secrets.challenge.is_empty() {
+            return Err(("challenge", BadSecret::Missing));
+        }
         let by_secret = config.identity.algorithm == Algorithm::Hs256 || !secrets.users.is_empty();
         let users = by_secret.then(|| Verifying::new(secrets.users)).transpose().map_err(|fault| ("users", fault))?;
         let keys = Keyspace::new(&config.prefix, config.partitions);
@@ -105,6 +111,7 @@ impl<T: Transport + 'static> Gate<T> {
             user_keys: RefCell::default(),
             tokens: OrderTokens::new(secrets.tokens).map_err(|fault| ("tokens", fault))?,
             assertions: Assertions::new(secrets.assertions).map_err(|fault| ("assertions", fault))?,
+            challenge: (!secrets.challenge.is_empty()).then(|| ChallengeSecret(secrets.challenge.to_owned())),
             admin: Admin::new(secrets.admin).map_err(|fault| ("admin", fault))?,
             redis: Client::new(transport),
             memory,
@@ -220,11 +227,14 @@ impl<T: Transport + 'static> Gate<T> {
             trace.shed.set(true);
             return Ok(shown?.into());
         }
+        let challenge = issue::answer(edition, route, request)?;
         match self.admit(edition, route, request, &caller, ports, trace).await? {
             Passage::Replay(response) => Ok(response.into()),
             Passage::Admitted(admitted) => {
                 let mut answer = match route.action {
-                    Action::IssueToken => self.issue(edition, &caller, admitted.token_id, ports)?.into(),
+                    Action::IssueToken => {
+                        self.issue(edition, &caller, challenge, admitted.token_id, ports).await?.into()
+                    }
                     Action::ShowSale => match &caller.sku {
                         Some(sku) => self.show(edition, sku, ports.now())?.into(),
                         None => return Err(Code::InvalidSku.into()),
@@ -237,22 +247,6 @@ impl<T: Transport + 'static> Gate<T> {
                 Ok(answer)
             }
         }
-    }
-
-    fn issue<P: Ports>(
-        &self,
-        edition: &Edition,
-        caller: &Caller,
-        id: Option<[u8; 16]>,
-        ports: &P,
-    ) -> Result<Response, Refusal> {
-        let (Some(user), Some(sku)) = (&caller.user, &caller.sku) else { return Err(Code::IdentityMissing.into()) };
-        let now = ports.now();
-        let starts_at = self.memory.sale(sku, now).map_or(now, |sale| sale.starts_at);
-        let expires = now.max(starts_at).plus(edition.config.token_lifetime);
-        let token = self.tokens.issue(id.unwrap_or_else(|| ports.random()), user, sku, expires);
-        let body = Object::new().text("token", &token).number("expires_at", expires.0);
-        Ok(Response::json(200, body.done().into_bytes()))
     }
 }
 

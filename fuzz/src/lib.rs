@@ -121,7 +121,7 @@ impl Stage {
     /// Plays one request to its end on a fresh isolate, with the work that goes on after the answer.
     pub fn play(&self, request: Request) -> Response {
         let document = DOCUMENT.with(Clone::clone);
-        let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, admin: ADMIN };
+        let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, challenge: "", admin: ADMIN };
         let gate = Rc::new(
             Gate::new(document, Deployment::default(), secrets, self.clone())
                 .unwrap_or_else(|_| panic!("sound secrets")),

@@ -82,6 +82,8 @@ codes! {
     NeverAdmissible = 400 "never_admissible" "This request is larger than can ever be accepted." "请求超出可接受的上限。"
     /// No order token was sent.
     TokenMissing = 400 "token_missing" "An order token is needed." "缺少下单令牌。"
+    /// A challenge has to be passed first.
+    ChallengeRequired = 400 "challenge_required" "Please pass the check first." "请先完成验证。"
     /// No user JWT was sent.
     IdentityMissing = 401 "identity_missing" "Please sign in." "请先登录。"
     /// The user JWT is not valid.
@@ -102,6 +104,8 @@ codes! {
     SaleEnded = 403 "sale_ended" "The sale has ended." "活动已结束。"
     /// The address or the user is on the list of those kept out.
     Denied = 403 "denied" "This request cannot be accepted." "无法受理该请求。"
+    /// The answer to the challenge does not count, or no longer.
+    ChallengeFailed = 403 "challenge_failed" "The check was not passed. Please try it again." "验证未通过，请重新验证。"
     /// The request did not come through the gate.
     AssertionInvalid = 403 "assertion_invalid" "This address is reached through the gate only." "只能通过网关访问。"
     /// No route.
@@ -142,6 +146,8 @@ codes! {
     SaleUnavailable = 503 "sale_unavailable" "The sale is not ready. Please try again shortly." "活动尚未就绪，请稍后再试。"
     /// As many requests as one instance of the gate lets through are on their way to the origin.
     Busy = 503 "busy" "The sale is very busy. Please try again shortly." "活动火爆，请稍后再试。"
+    /// The service that judges challenges is away.
+    ChallengeUnavailable = 503 "challenge_unavailable" "The check cannot be made just now. Please try again shortly." "暂时无法完成验证，请稍后再试。"
     /// The keys that user JWTs are checked by could not be fetched.
     IdentityUnavailable = 503 "identity_unavailable" "Your sign-in cannot be checked just now. Please try again shortly." "暂时无法验证登录信息，请稍后再试。"
     /// Redis is away, and the route is closed without it.

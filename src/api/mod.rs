@@ -10,6 +10,8 @@ pub mod response;
 
 /// The request header that carries an order token.
 pub const ORDER_TOKEN: &str = "sluice-order-token";
+/// The request header that carries the answer to a challenge.
+pub const CHALLENGE: &str = "sluice-challenge";
 /// Answer header of an origin: `final` or `passing`. Never reaches the client.
 pub const OUTCOME: &str = "sluice-outcome";
 /// Answer header of an origin that finished the claim itself: `1`. Never reaches the client.

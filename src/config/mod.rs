@@ -13,6 +13,7 @@ mod read;
 mod reader;
 mod route;
 mod settings;
+mod token;
 #[cfg(not(target_arch = "wasm32"))]
 mod toml_text;
 mod tree;
@@ -26,6 +27,7 @@ pub use pattern::{Matched, Pattern};
 pub use reader::{Fault, Place};
 pub use route::{Action, BodyRule, DERIVED_LEASE, Idempotency, OnAmbiguous, OnRedisDown, Route, UserRule};
 pub use settings::{Breaker, Claim, Log};
+pub use token::{Challenge, Issue};
 
 use crate::model::Millis;
 
@@ -53,6 +55,8 @@ pub struct Gate {
     pub live_refresh: Millis,
     /// How long an order token holds.
     pub token_lifetime: Millis,
+    /// When and to whom order tokens are issued.
+    pub issue: Issue,
     /// Whether order tokens are stored in Redis, besides being signed.
     pub stored_tokens: bool,
     /// Claims of operations.

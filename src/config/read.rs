@@ -7,6 +7,7 @@ use super::lists::lists;
 use super::reader::{Fault, Faults, Place, Section};
 use super::route::{Action, OnRedisDown, Route, route};
 use super::settings::{breaker, claim, log};
+use super::token::issue;
 use super::tree::Node;
 use super::words::key_word;
 use super::{Gate, PARTITIONS};
@@ -37,6 +38,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
     let token = root.section("token");
     let token_lifetime = token.number("lifetime_s", 1..=86_400, Some(600));
     let stored_tokens = token.choice("kind", &[("signed", false), ("stored", true)], false);
+    let issue = issue(&token, faults, token_lifetime);
     token.finish();
     let claim = claim(&root.section("claim"));
     let origin = root.section("origin");
@@ -111,6 +113,7 @@ fn read(root: &Section<'_>, faults: &Faults) -> Option<Gate> {
         live_refresh: Millis::from_secs(live_refresh?),
         token_lifetime: Millis::from_secs(token_lifetime?),
         stored_tokens: stored_tokens?,
+        issue: issue?,
         claim: claim?,
         limits: limits.into_iter().collect::<Option<_>>()?,
         routes: routes.into_iter().collect::<Option<_>>()?,
@@ -263,6 +266,16 @@ mod tests {
         let identity = Gate::parse(&fine).unwrap().identity;
         assert_eq!(identity.algorithm.name(), "EdDSA");
         assert_eq!(identity.jwks.unwrap().floor, Millis(5_000));
+    }
+
+    #[test]
+    fn a_token_is_not_over_before_its_time_to_buy_comes() {
+        let with = |more: &str| format!("{SMALL}[token]\n{more}\n");
+        let issue = Gate::parse(&with("opens_before_s = 300\njitter_ms = 2000")).unwrap().issue;
+        assert_eq!((issue.opens_before, issue.jitter), (Some(Millis(300_000)), Millis(2_000)));
+        assert_eq!(Gate::parse(&with("")).unwrap().issue, super::super::Issue::default());
+        assert_eq!(faults(&with("lifetime_s = 2\njitter_ms = 2000"))[0].0, 4);
+        assert_eq!(faults(&with("challenge_url = \"http://evil.example\""))[0].0, 5);
     }
 
     #[test]

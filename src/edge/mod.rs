@@ -58,20 +58,21 @@ pub fn start(env: &Function) -> Result<(), JsError> {
     let bound = |name: &str| env.call1(&JsValue::NULL, &JsString::from(name)).is_ok_and(|binding| binding.is_object());
     let deployment =
         Deployment { partitions, live: bound("GATE"), flood: bound("FLOOD"), measures: bound("ANALYTICS") };
-    let secrets = ["USER_JWT_SECRET", "ORDER_TOKEN_SECRET", "ASSERTION_SECRET", "ADMIN_TOKEN"].map(variable);
-    let [users, tokens, assertions, admin] = &secrets;
+    let secrets =
+        ["USER_JWT_SECRET", "ORDER_TOKEN_SECRET", "ASSERTION_SECRET", "CHALLENGE_SECRET", "ADMIN_TOKEN"].map(variable);
+    let [users, tokens, assertions, challenge, admin] = &secrets;
     let transport = transport::new(&variable("UPSTASH_REDIS_REST_URL"), &variable("UPSTASH_REDIS_REST_TOKEN"))?;
-    let gate = Gate::new(document, deployment, Secrets { users, tokens, assertions, admin }, transport).map_err(
-        |(purpose, fault)| {
+    let gate = Gate::new(document, deployment, Secrets { users, tokens, assertions, challenge, admin }, transport)
+        .map_err(|(purpose, fault)| {
             let name = match purpose {
                 "users" => "USER_JWT_SECRET",
                 "tokens" => "ORDER_TOKEN_SECRET",
                 "admin" => "ADMIN_TOKEN",
+                "challenge" => "CHALLENGE_SECRET",
                 _ => "ASSERTION_SECRET",
             };
             JsError::new(&format!("{name}: {fault}"))
-        },
-    )?;
+        })?;
     GATE.with(|cell| {
         let _ = cell.set(Rc::new(gate));
     });

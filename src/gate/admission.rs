@@ -134,9 +134,9 @@ impl<T: Transport + 'static> Gate<T> {
         let shows = route.action == Action::ShowSale;
         let reads_sale = begun.is_some() || shows || route.action == Action::IssueToken;
         let known = question.sku.and_then(|sku| self.memory.sale(sku, asked));
-        // How long a stored token is kept depends on the sale's start, so that is read where it is not known. Who only
+        // How long a token holds and is kept depends on the sale's start, so that is read where it is not known. Who only
         // looks is shown the sale from memory where that is possible, and so has to read it here.
-        let must = shows || route.action == Action::IssueToken && question.call.token.is_some() && known.is_none();
+        let must = shows || route.action == Action::IssueToken && known.is_none();
         let reads = |sku: &&Sku| reads_sale && (self.memory.begin_refresh(sku, asked) || must);
         let mut also = Vec::new();
         if let Some(sku) = question.sku.filter(reads) {

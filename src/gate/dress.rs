@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use super::ports::Request;
 use super::trace::Trace;
 use crate::api::response::Response;
-use crate::api::{ATTEMPT, IDEMPOTENCY_KEY, ORDER_TOKEN, REPLAYED};
+use crate::api::{ATTEMPT, CHALLENGE, IDEMPOTENCY_KEY, ORDER_TOKEN, REPLAYED};
 use crate::config::{Cors, Gate};
 use crate::digest::Tag;
 
 /// Request headers of the contract that a page may send.
 const HEADERS: &[&str] =
-    &["authorization", "content-type", ORDER_TOKEN, ATTEMPT, IDEMPOTENCY_KEY, "traceparent", "tracestate"];
+    &["authorization", "content-type", ORDER_TOKEN, ATTEMPT, CHALLENGE, IDEMPOTENCY_KEY, "traceparent", "tracestate"];
 /// Answer headers of the contract that a page may read.
 const EXPOSED: &[&str] = &["ratelimit", "ratelimit-policy", "retry-after", "location", REPLAYED, "x-request-id"];
 

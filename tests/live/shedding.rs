@@ -29,6 +29,7 @@ const SECRETS: Secrets<'static> = Secrets {
     users: USERS,
     tokens: "the-secret-of-order-tokens-000000",
     assertions: "the-secret-of-assertions-00000000",
+    challenge: "",
     admin: "",
 };
 const ISOLATES: usize = 3;

@@ -31,6 +31,7 @@ impl Place {
             users: USERS,
             tokens: "the-secret-of-order-tokens-000000",
             assertions: "the-secret-of-assertions-00000000",
+            challenge: "",
             admin: "",
         };
         let isolate = Isolate::new(world, chance);

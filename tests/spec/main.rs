@@ -14,6 +14,7 @@ mod flood;
 mod front;
 mod hang;
 mod in_flight;
+mod issue;
 mod jws;
 mod keys;
 mod life;

@@ -305,7 +305,8 @@ impl Stage {
             let document = Document::read(&config::Gate::to_json(gate_toml).unwrap()).unwrap();
             let (live, flood) = (self.document.borrow().is_some(), self.flood_bound.get());
             let deployment = Deployment { live, flood, measures: self.measures.get(), ..Deployment::default() };
-            let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, admin: &self.admin.borrow() };
+            let (admin, challenge) = (&*self.admin.borrow(), "the-shops-secret");
+            let secrets = Secrets { users: USERS, tokens: TOKENS, assertions: ASSERTIONS, challenge, admin };
             Rc::new(Gate::new(document, deployment, secrets, self.clone()).unwrap())
         })
     }
