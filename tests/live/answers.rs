@@ -88,6 +88,24 @@ async fn r_agents_156_a_redirect_is_passed_on_and_never_followed() {
 }
 
 #[tokio::test]
+async fn r_trusted_server_643_a_post_that_is_redirected_is_sent_once_and_its_body_to_nobody_else() {
+    let elsewhere = Foreign::accepting().await;
+    let location = format!("{}/v1/taken", elsewhere.url());
+    for status in [302, 307, 308] {
+        let to = location.clone();
+        let origin = Foreign::start(move |_| {
+            let to = to.clone();
+            async move { answer(status, &[("location", &to)], "") }
+        });
+        let scene = Scene::of(origin.await).await;
+        let redirected = scene.edge.order("42", "demo", &scene.edge.token("42", "demo")).send().await;
+        assert_eq!((redirected.status, redirected.header("location")), (status, Some(location.as_str())));
+        assert_eq!(scene.origin.only().body, crate::http::ONE.as_bytes());
+        assert!(elsewhere.seen().is_empty(), "{status} was followed");
+    }
+}
+
+#[tokio::test]
 async fn r_miniflare_165_an_answer_without_a_body_has_none() {
     let scene = scene().await;
     for status in [204, 205, 304] {

@@ -58,7 +58,8 @@ pub(crate) fn ttls(redis: &mut Connection) -> Vec<(String, i64)> {
         let ms = redis::cmd("PTTL").arg(&key).query(redis).unwrap();
         (key, ms)
     };
-    keys.into_iter().map(&mut ttl).collect()
+    // One that ended since it was listed is gone, which is not the same as being kept for ever.
+    keys.into_iter().map(&mut ttl).filter(|(_, ms)| *ms != -2).collect()
 }
 
 /// A reply as the REST protocol writes it.

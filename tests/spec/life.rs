@@ -68,7 +68,7 @@ fn a_token_that_is_over_is_told_so() {
 }
 
 #[test]
-fn a_request_without_a_user_or_a_token_is_asked_for_one() {
+fn r_kong_6837_a_request_without_a_user_or_a_token_is_asked_for_one() {
     let stage = Stage::default();
     let mut anonymous = order();
     anonymous.headers.retain(|(name, _)| name != "authorization");
