@@ -8,6 +8,7 @@
     reason = "a test fails by panicking; the allowances in .clippy.toml reach test functions, not their helpers"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -168,6 +169,59 @@ fn r_effect_smol_2328_no_script_builds_a_key_name() {
         }
     }
     assert_none("keys come from KEYS alone", &faults);
+}
+
+/// Scripts that write the gate's own keys; what the origin keeps for the length of a sale has no end.
+const OF_THE_GATE: [&str; 3] = ["lua/admit.lua", "lua/complete.lua", "lua/release.lua"];
+
+#[test]
+fn r_kong_5763_what_the_gate_writes_has_its_end_in_the_same_command() {
+    let mut faults = Vec::new();
+    for (path, text) in files(&["lua"], &[".lua"]).into_iter().filter(|(path, _)| OF_THE_GATE.contains(&path.as_str()))
+    {
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+        for call in code.join(" ").split("redis.call(").skip(1) {
+            let command = call.split([',', ')']).next().unwrap_or_default().trim();
+            let ends = ["'PX'", "'PXAT'", "'KEEPTTL'"].iter().any(|end| call.contains(end));
+            match command {
+                "'TIME'" | "'GET'" | "'MGET'" | "'HMGET'" | "'EXISTS'" | "'DEL'" => {}
+                "'SET'" if ends => {}
+                _ => faults.push(format!("{path}: {command} writes without an end: {}", call.trim())),
+            }
+        }
+    }
+    assert_none("a crash or an error between two commands would leave a key for ever", &faults);
+}
+
+/// What `docs/cases.md` names as tests, in the last column of its tables.
+fn named_tests(text: &str) -> BTreeSet<String> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    let last = rows.filter_map(|row| row.rsplit(" | ").next());
+    let quoted = last.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    quoted.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_reported_fault_is_named_where_its_test_is() {
+    let text = fs::read_to_string(root().join("docs/cases.md")).unwrap();
+    let named = named_tests(&text);
+    let mut there = BTreeSet::new();
+    for (_, text) in files(&["src", "crates", "tests"], &[".rs"]) {
+        for name in text.split("fn ").skip(1) {
+            there.insert(
+                name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default().to_owned(),
+            );
+        }
+    }
+    let missing: Vec<_> = named.difference(&there).cloned().collect();
+    assert_none("docs/cases.md names tests that are not there", &missing);
+    let unnamed: Vec<_> =
+        there.iter().filter(|name| name.starts_with("r_")).filter(|name| !named.contains(*name)).cloned().collect();
+    assert_none("name these in docs/cases.md, in the row of their report", &unnamed);
+    for row in text.lines().filter(|line| line.starts_with("| ") && line.contains(" | ") && !line.starts_with("| id "))
+    {
+        assert_eq!(row.split(" | ").count(), 4, "id, report, what is right, tests: {row}");
+    }
 }
 
 #[test]

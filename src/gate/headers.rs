@@ -16,6 +16,9 @@ const HOP: &[&str] = &[
     "content-length",
 ];
 
+/// Headers by which an origin tells caches to keep an answer, whatever `Cache-Control` says.
+const CACHES: &[&str] = &["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "x-accel-expires"];
+
 /// What would let a client say who it is or speak for the gate, by the beginning of the name.
 const SPOOFED: &[&str] = &["sluice-", "x-user-", "x-forwarded-"];
 
@@ -56,7 +59,8 @@ pub fn towards_origin(headers: &[(String, String)]) -> Vec<(String, String)> {
 /// Whether a header of the origin's answer may reach the client.
 pub fn towards_client(name: &str, named_by_connection: &[String]) -> bool {
     let name = dashed(name);
-    !is_of_hop(&name, named_by_connection) && !name.starts_with("sluice-")
+    let ours = name.starts_with("sluice-") || CACHES.contains(&name.as_str());
+    !ours && !is_of_hop(&name, named_by_connection)
 }
 
 fn is_of_hop(name: &str, named_by_connection: &[String]) -> bool {

@@ -64,13 +64,13 @@ fn is_admitted(verdict: &Verdict) -> bool {
 }
 
 #[tokio::test]
-async fn an_operation_is_claimed_once_answered_once_and_replayed() {
+async fn r_idempot_js_182_an_operation_is_claimed_once_answered_once_and_replayed() {
     let stack = redis_only().await;
     let mut redis = connect(&stack);
     assert!(is_admitted(&admit(&mut redis, &call("a", "x", 0))));
     let before = stored(&mut redis);
     assert_eq!(admit(&mut redis, &call("b", "x", 1)), Verdict::InFlight { deadline: Millis(NOW + 30_000) });
-    assert_eq!(stored(&mut redis), before, "r_idempot_js_182: the second changes nothing and is not charged");
+    assert_eq!(stored(&mut redis), before, "the second changes nothing and is not charged");
     assert!(finish(&mut redis, "a", Some("202\n\nt{}")));
     assert_eq!(admit(&mut redis, &call("c", "x", 2)), Verdict::Replay { answer: "202\n\nt{}".into() });
     assert!(ttls(&mut redis).iter().all(|(key, ttl)| *ttl > if key == KEY { 86_000_000 } else { 0 }));

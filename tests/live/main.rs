@@ -26,8 +26,10 @@ mod forwarding;
 mod front;
 mod headers;
 mod http;
+mod instants;
 mod isolate;
 mod keys;
+mod lifetimes;
 mod live_config;
 mod operators;
 mod orders;
@@ -38,6 +40,7 @@ mod replay;
 mod rest;
 mod rotation;
 mod scene;
+mod scripts;
 mod shedding;
 mod shop;
 #[path = "../signer.rs"]

@@ -153,6 +153,27 @@ fn r_remitlend_pr1680_a_replay_keeps_status_headers_and_bytes() {
 }
 
 #[test]
+fn r_idempotency_46_only_a_replay_says_that_it_is_one_and_answers_hold_for_the_documented_time() {
+    const DONE: &[(&str, &str)] =
+        &[("sluice-completed", "1"), ("sluice-outcome", "final"), ("idempotency-replayed", "of the origin")];
+    let stage = Stage::default().redis(ADMITTED).origin(202, DONE, "{}");
+    let first = stage.play(order());
+    let from_memory = stage.play(order());
+    let kept = serde_json::to_string(&answer::pack(&first, "")).unwrap();
+    let from_redis = Stage::default().redis(&format!("[3,1800000000000,{kept}]")).play(order());
+    assert_ne!(first.get("idempotency-replayed"), Some("true"));
+    for replay in [from_memory, from_redis] {
+        let told: Vec<_> = replay.headers.iter().filter(|(name, _)| name == "idempotency-replayed").collect();
+        assert!(told.len() == 1 && told[0].1 == "true", "{told:?}");
+        assert_eq!((replay.status, &replay.body), (first.status, &first.body));
+    }
+    let retention = stage.args(0)[4].as_u64().unwrap();
+    assert_eq!(retention, 86_400_000);
+    let documented = include_str!("../../docs/configuration.md");
+    assert!(documented.contains(&format!("| `retention_ms` | 1 min to 30 d | {retention} |")));
+}
+
+#[test]
 fn a_final_answer_is_kept_and_a_passing_one_frees_the_operation() {
     let stage = Stage::default().redis(ADMITTED).origin(409, &[("sluice-outcome", "final")], "no").redis("1");
     stage.play(order());

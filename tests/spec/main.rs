@@ -9,6 +9,7 @@
 )]
 
 mod admin;
+mod bounds;
 mod counters;
 mod flood;
 mod front;
@@ -17,17 +18,22 @@ mod in_flight;
 mod issue;
 mod jws;
 mod keys;
+mod keyspace;
 mod life;
 mod limits;
 mod lists;
 mod live;
 mod memory;
+mod nobody;
 mod operation;
 mod outage;
 mod revocation;
+mod security;
 mod showing;
 #[path = "../signer.rs"]
 mod signer;
 mod stage;
 mod stored;
 mod streaming;
+mod told;
+mod warm;

@@ -3,7 +3,7 @@
 use sluice::gate::ports::OriginFault;
 use sluice_upstash::TransportFault;
 
-use crate::stage::{Stage, code, order, request};
+use crate::stage::{Stage, code, order, order_of, request};
 
 const ADMITTED: &str = "[0,1800000000100,\"\",\"\",500000,100000]";
 
@@ -136,8 +136,56 @@ fn where_the_origin_does_not_dedupe_an_ambiguous_outcome_is_held() {
 }
 
 #[test]
+fn r_truxify_4623_a_late_completion_is_logged_and_the_answer_stands() {
+    let stage = Stage::default().redis(ADMITTED).origin(201, &[], "made").redis("0");
+    let response = stage.play(order());
+    assert_eq!((response.status, response.body.as_slice()), (201, &b"made"[..]));
+    let faults = stage.faults();
+    assert!(faults.len() == 1 && faults[0].contains("another owner"), "{faults:?}");
+}
+
+#[test]
 fn a_claim_that_could_not_be_finished_is_logged_and_the_answer_stands() {
     let stage = Stage::default().redis(ADMITTED).origin(404, &[], "no").redis_fails(TransportFault::Timeout);
     assert_eq!(stage.play(order()).status, 404);
     assert_eq!(stage.faults().len(), 1);
+}
+
+#[test]
+fn r_apisix_pr13579_unknown_scripts_never_open_the_breaker() {
+    let noscript = r#"{"error":"NOSCRIPT No matching script. Please use EVAL."}"#;
+    let mut stage = Stage::default();
+    for user in 0..20 {
+        stage = stage.redis_says(400, noscript).redis(ADMITTED).origin(202, &[("sluice-completed", "1")], "");
+        assert_eq!(stage.play(order_of(&user.to_string())).status, 202, "{user}");
+    }
+    assert_eq!(stage.commands().len(), 40);
+}
+
+#[test]
+fn r_shenyu_2808_a_script_error_follows_the_outage_policy_and_is_never_an_admission() {
+    let errors = [
+        "ERR Error running script (call to f_1): @user_script:1: attempt to compare nil with number",
+        "WRONGTYPE Operation against a key holding the wrong kind of value",
+        "CROSSSLOT Keys in request don't hash to the same slot",
+        "NOPERM this user has no permissions to run the 'evalsha' command",
+        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+        "ERR unknown command",
+        "",
+    ];
+    for error in errors {
+        let said = serde_json::json!({ "error": error }).to_string();
+        let closed = Stage::default().redis_says(400, &said);
+        let refused = closed.play(order());
+        assert_eq!((refused.status, code(&refused).as_str()), (503, "degraded"), "{error}");
+        assert!(closed.forwarded.borrow().is_empty(), "{error}");
+
+        let open = Stage::default().redis_says(400, &said).origin(200, &[], "");
+        let passed = open.play(request("GET", "/v1/orders/0-01JDZV6Q8W3M5K9T2R4X7Y1C0B"));
+        assert_eq!((passed.status, passed.get("ratelimit")), (200, None), "{error}: no limit is claimed to hold");
+        assert_eq!(open.decisions()[0]["verdict"], "degraded", "{error}: and it does not count as admitted");
+        for stage in [closed, open] {
+            assert_eq!(stage.faults().len(), 1, "{error}: each is logged");
+        }
+    }
 }

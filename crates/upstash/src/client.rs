@@ -160,18 +160,27 @@ mod tests {
     struct Scripted {
         answers: RefCell<Vec<Result<HttpReply, TransportFault>>>,
         sent: RefCell<Vec<String>>,
+        paths: RefCell<Vec<&'static str>>,
+        waits: RefCell<Vec<Duration>>,
     }
 
     impl Transport for Scripted {
-        async fn post(&self, _: &'static str, body: String, _: Duration) -> Result<HttpReply, TransportFault> {
+        async fn post(&self, path: &'static str, body: String, wait: Duration) -> Result<HttpReply, TransportFault> {
             self.sent.borrow_mut().push(body);
+            self.paths.borrow_mut().push(path);
+            self.waits.borrow_mut().push(wait);
             self.answers.borrow_mut().remove(0)
         }
     }
 
     fn client(answers: &[(u16, &str)]) -> Client<Scripted> {
         let answers = answers.iter().map(|(status, body)| Ok(HttpReply { status: *status, body: (*body).to_owned() }));
-        Client::new(Scripted { answers: RefCell::new(answers.collect()), sent: RefCell::default() })
+        scripted(answers.collect())
+    }
+
+    fn scripted(answers: Vec<Result<HttpReply, TransportFault>>) -> Client<Scripted> {
+        let (sent, paths, waits) = Default::default();
+        Client::new(Scripted { answers: RefCell::new(answers), sent, paths, waits })
     }
 
     fn eval(client: &Client<Scripted>) -> Result<Value, Fault> {
@@ -209,6 +218,90 @@ mod tests {
             sent[0]
         );
         assert!(sent[1].starts_with(r#"["EVAL","#), "{}", sent[1]);
+    }
+
+    #[test]
+    fn r_ratelimit_js_pr137_whatever_redis_says_no_script_is_ever_loaded() {
+        let refusal = (400, r#"{"error":"ERR Unexpected flag in script shebang: allow-key-locking"}"#);
+        let all: [&[(u16, &str)]; 8] = [
+            &[ONE],
+            &[NOSCRIPT, ONE],
+            &[NOSCRIPT, NOSCRIPT],
+            &[NOSCRIPT, refusal, ONE],
+            &[NOSCRIPT, refusal, NOSCRIPT],
+            &[NOSCRIPT, (503, "")],
+            &[(400, r#"{"error":"ERR unknown command 'evalsha'"}"#)],
+            &[(401, "")],
+        ];
+        for answers in all {
+            let client = client(answers);
+            let _ = eval(&client);
+            let names = names(&client);
+            assert_eq!(names.len(), answers.len(), "{answers:?}: {names:?}");
+            assert!(names[0] == "EVALSHA" && names[1..].iter().all(|name| name == "EVAL"), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn r_redis_js_pr1379_a_deadline_is_of_one_call_and_its_passing_is_a_fault_of_its_own() {
+        let late = || Err(TransportFault::Timeout);
+        let found = Ok(HttpReply { status: 200, body: ONE.1.to_owned() });
+        let client = scripted(vec![late(), found, late()]);
+        let call = |ms| pollster::block_on(client.call("X", &[], Duration::from_millis(ms)));
+        assert_eq!(call(10), Err(Fault::Timeout), "r_redis_js_778: never a reply, never null");
+        assert_eq!(call(70), Ok(Value::Int(1)), "a call after it has its own time");
+        assert_eq!(call(30), Err(Fault::Timeout));
+        assert_eq!(*client.transport.waits.borrow(), [10, 70, 30].map(Duration::from_millis));
+    }
+
+    #[test]
+    fn r_redis_js_pr1379_the_second_call_of_a_script_has_what_the_first_left() {
+        let left = RefCell::new(vec![Duration::from_millis(60), Duration::from_millis(100)]);
+        let client = client(&[NOSCRIPT, ONE]);
+        let script = Script::new(&["return 1"]);
+        let reply = pollster::block_on(client.eval(&script, &[], &[], || left.borrow_mut().pop().unwrap()));
+        assert_eq!(reply, Ok(Value::Int(1)));
+        assert_eq!(*client.transport.waits.borrow(), [100, 60].map(Duration::from_millis));
+        let client = self::client(&[NOSCRIPT]);
+        let none_left = RefCell::new(vec![Duration::ZERO, Duration::from_millis(100)]);
+        let reply = pollster::block_on(client.eval(&script, &[], &[], || none_left.borrow_mut().pop().unwrap()));
+        assert!(reply.is_err_and(|fault| fault.is_unknown_script()), "nothing is sent when no time is left");
+    }
+
+    #[test]
+    fn r_gitdiagram_pr145_a_script_travels_as_one_array_of_words() {
+        let client = client(&[NOSCRIPT, ONE]);
+        let source = "return {KEYS[1], \"a\\n\"} -- ' \u{1F642}";
+        let args = [Arg::Str("a\"b\\c\n/?&#%"), Arg::Int(u64::MAX), Arg::Str("")];
+        let reply = pollster::block_on(client.eval(
+            &Script::new(&[source]),
+            &["k:{p0}".to_owned(), "/a?b".to_owned()],
+            &args,
+            || Duration::from_secs(1),
+        ));
+        assert_eq!(reply, Ok(Value::Int(1)));
+        for (n, body) in client.transport.sent.borrow().iter().enumerate() {
+            let words: serde_json::Value = serde_json::from_str(body).unwrap();
+            let words = words.as_array().unwrap();
+            assert_eq!(words[0], ["EVALSHA", "EVAL"][n]);
+            assert_eq!(
+                words[2..],
+                serde_json::json!([2, "k:{p0}", "/a?b", "a\"b\\c\n/?&#%", u64::MAX, ""]).as_array().unwrap()[..]
+            );
+            assert!(n == 0 || words[1].as_str().unwrap().ends_with(source), "byte for byte: {}", words[1]);
+        }
+    }
+
+    #[test]
+    fn r_worldmonitor_pr2524_what_a_caller_passes_is_never_in_the_address() {
+        let client = client(&[ONE, NOSCRIPT, ONE, (200, r#"[{"result":1}]"#)]);
+        let secret = "a/../b?c=d";
+        let _ = pollster::block_on(client.call("SET", &[Arg::Str(secret)], Duration::ZERO));
+        let _ = eval(&client);
+        let _ = pollster::block_on(client.pipeline(&[command::command("SET", &[Arg::Str(secret)])], Duration::ZERO));
+        assert_eq!(*client.transport.paths.borrow(), ["/", "/", "/", "/pipeline"]);
+        let sent = client.transport.sent.borrow();
+        assert!(sent[0].contains(secret) && sent[3].contains(secret), "{sent:?}");
     }
 
     #[test]
