@@ -28,6 +28,7 @@ mod headers;
 mod http;
 mod instants;
 mod isolate;
+mod issue;
 mod keys;
 mod lifetimes;
 mod live_config;
