@@ -124,4 +124,17 @@ mod tests {
         let token = jwt::sign(SECRET, &claims).unwrap();
         assert_eq!(Assertions::new(SECRET).unwrap().verify(&token, Millis(0)), Err(JwtFault::Invalid));
     }
+
+    #[test]
+    fn a_token_of_another_type_is_no_assertion_whatever_it_says() {
+        let claims = || Claims { iss: ISSUER.into(), aud: AUDIENCE.into(), exp: 9_999_999_999, assertion: assertion() };
+        let verify = |typ| {
+            let token = Keyring::new(SECRET, ISSUER, AUDIENCE, typ).unwrap().sign(&claims());
+            Assertions::new(SECRET).unwrap().verify(&token, Millis(0))
+        };
+        assert_eq!(verify(Some(TYP)), Ok(assertion()));
+        for other in [None, Some("JWT"), Some("at+jwt"), Some("")] {
+            assert_eq!(verify(other), Err(JwtFault::Invalid), "{other:?}");
+        }
+    }
 }

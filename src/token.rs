@@ -187,6 +187,27 @@ mod tests {
         assert!(tokens.verify(&token(), &user("42"), &sku("demo"), None).is_ok());
     }
 
+    #[test]
+    fn a_token_has_one_spelling_also_where_its_end_is_zeros() {
+        let (tokens, user, sku) = (OrderTokens::new(OLD).unwrap(), user("42"), sku("demo"));
+        let issued = (0..=u16::MAX).map(|n| {
+            let mut id = [0; 16];
+            id[..2].copy_from_slice(&n.to_be_bytes());
+            URL_SAFE_NO_PAD.decode(tokens.issue(id, &user, &sku, Millis(2_000))).unwrap()
+        });
+        let ends_in_zero = issued.into_iter().find(|bytes| bytes.ends_with(&[0])).unwrap();
+        let whole = URL_SAFE_NO_PAD.encode(&ends_in_zero);
+        let cut = URL_SAFE_NO_PAD.encode(&ends_in_zero[..ends_in_zero.len() - 1]);
+        assert!(tokens.verify(&whole, &user, &sku, Some(NOW)).is_ok());
+        assert_eq!(tokens.verify(&cut, &user, &sku, Some(NOW)), Err(TokenFault::Invalid));
+    }
+
+    #[test]
+    fn what_is_shown_of_the_secrets_is_their_number() {
+        let shown = format!("{:?}", OrderTokens::new(&format!("{NEW},{OLD}")).unwrap());
+        assert_eq!(shown, "OrderTokens { secrets: 2, .. }");
+    }
+
     proptest! {
         #[test]
         fn a_changed_character_is_never_accepted(at in 0usize..119, to in "[A-Za-z0-9_-]") {

@@ -163,6 +163,7 @@ mod tests {
     fn an_order_id_carries_its_partition() {
         let id = OrderId::parse("12-01JDZV6Q8W3M5K9T2R4X7Y1C0B").unwrap();
         assert_eq!(id.partition(), Partition(12));
+        assert!(OrderId::parse("65535-01JDZV6Q8W3M5K9T2R4X7Y1C0B").is_ok(), "the longest");
         for bad in [
             "",
             "12",
@@ -170,8 +171,27 @@ mod tests {
             "012-01JDZV6Q8W3M5K9T2R4X7Y1C0B",
             "1-short",
             "70000-01JDZV6Q8W3M5K9T2R4X7Y1C0B",
+            "12-01jdzv6q8w3m5k9t2r4x7y1c0b",
+            "12-01JDZV6Q8W3M5K9T2R4X7Y1C0-",
+            "12-01JDZV6Q8W3M5K9T2R4X7Y1C0BB",
         ] {
             assert!(OrderId::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn the_longest_that_a_kind_allows_is_allowed() {
+        assert!(Sku::parse(&"x".repeat(64)).is_ok() && Sku::parse("x").is_ok());
+        assert!(User::parse(&"x".repeat(128)).is_ok());
+    }
+
+    #[test]
+    fn each_fault_says_what_it_is_and_nothing_of_the_text() {
+        let said: Vec<String> =
+            ["", &"y".repeat(65), "a b", ".."].map(|bad| Sku::parse(bad).unwrap_err().to_string()).into();
+        assert_eq!(
+            said,
+            ["is empty", "is too long", "holds a character that is not allowed", "is not laid out as it should be"]
+        );
     }
 }

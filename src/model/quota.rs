@@ -133,6 +133,9 @@ mod tests {
         assert_eq!(Quota::parse(1, "1/60s").unwrap().interval(), Micros(60_000_000));
         assert_eq!(Quota::parse(6000, "6000/s").unwrap().interval(), Micros(167), "rounded up");
         assert_eq!(Quota::parse(10, "100/m").unwrap().interval(), Micros(600_000));
+        assert_eq!(Quota::parse(1, "5/250ms").unwrap().interval(), Micros(50_000));
+        assert_eq!(Quota::parse(1, "1/h").unwrap().interval(), Micros(3_600_000_000));
+        assert_eq!(Quota::parse(1, "1/2d").unwrap().interval(), Micros(172_800_000_000));
     }
 
     #[test]
@@ -155,5 +158,11 @@ mod tests {
     fn a_quota_beyond_exact_arithmetic_is_refused() {
         assert_eq!(Quota::parse(u32::MAX, "1/1000d"), Err(BadQuota::TooLong));
         assert_eq!(Quota::parse(1, "1/99999999999999999d"), Err(BadQuota::TooLong));
+    }
+
+    #[test]
+    fn each_fault_says_how_it_is_written_right() {
+        let said = [BadQuota::ZeroBurst, BadQuota::BadRate, BadQuota::TooLong].map(|bad| bad.to_string());
+        assert!(said[0].contains("burst") && said[1].contains("\"2/s\"") && said[2].contains("2^52"), "{said:?}");
     }
 }

@@ -87,4 +87,11 @@ mod tests {
         assert_eq!(Micros(1).ceil_millis(), Millis(1));
         assert_eq!(Micros(0).ceil_secs(), 0);
     }
+
+    #[test]
+    fn an_instant_is_written_as_the_number_that_it_is() {
+        assert_eq!((Millis(1_500).to_string(), Micros(7).to_string()), ("1500".into(), "7".into()));
+        assert_eq!((Millis(1_999).floor_secs(), Millis(3_000).floor_secs()), (1, 3));
+        assert_eq!(Millis::from_secs(3), Millis(3_000));
+    }
 }

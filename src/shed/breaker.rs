@@ -132,4 +132,17 @@ mod tests {
         breaker.failed_for_good(Millis(0));
         assert!(breaker.is_open(Millis(9_999)) && !breaker.is_open(Millis(10_000)));
     }
+
+    #[test]
+    fn other_terms_count_at_once_and_an_open_breaker_stays_open_as_long_as_it_was_to() {
+        let (mut breaker, mut open) = (Breaker::new(TERMS), opened());
+        for one in [&mut breaker, &mut open] {
+            one.adjust(Terms { failures: 2, open: Millis(50), probe: Millis(7) });
+        }
+        (0..2).for_each(|_| breaker.failed(Millis(0)));
+        assert_eq!(breaker.permit(Millis(0)), Permit::Refused(Millis(50)));
+        assert_eq!(breaker.permit(Millis(50)), Permit::Ask);
+        assert_eq!(breaker.permit(Millis(50)), Permit::Refused(Millis(7)));
+        assert_eq!(open.permit(Millis(9_999)), Permit::Refused(Millis(1)));
+    }
 }

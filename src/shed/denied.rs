@@ -123,4 +123,15 @@ mod tests {
     fn a_reset_is_seen_after_the_time_that_entries_live() {
         assert!(denied(2_500_000).refuses(&bucket(1), charge(1), at(10_000), Millis(1_000)).is_none());
     }
+
+    #[test]
+    fn another_time_to_keep_holds_for_what_comes_from_then_on() {
+        let mut denied = denied(2_500_000);
+        denied.adjust(Millis(10));
+        denied.learn(bucket(2), Level(Micros(2_500_000)), Millis(10_000), Millis(0));
+        let refuses = |version, now| {
+            denied.refuses(&bucket(version), charge(1), (Millis(10_000), Millis(10_000)), Millis(now)).is_some()
+        };
+        assert!(refuses(1, 999) && refuses(2, 9) && !refuses(2, 10));
+    }
 }

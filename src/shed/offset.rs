@@ -75,6 +75,18 @@ mod tests {
         assert_eq!(offset.latest(Millis(62_000)), Some(Millis(63_002)));
     }
 
+    #[test]
+    fn a_narrower_observation_takes_the_place_of_a_wide_one_at_once() {
+        let mut offset = Offset::default();
+        offset.learn(Millis(1_000), Millis(1_400), Millis(2_200));
+        assert_eq!(offset.latest(Millis(2_000)), Some(Millis(3_202)));
+        offset.learn(Millis(1_500), Millis(1_510), Millis(2_505));
+        assert_eq!(
+            (offset.earliest(Millis(2_000)), offset.latest(Millis(2_000))),
+            (Some(Millis(2_994)), Some(Millis(3_007)))
+        );
+    }
+
     proptest! {
         #[test]
         fn the_bounds_hold_redis_time(offset in -5_000i64..5_000, there in 0u64..500, back in 0u64..500, later in 0u64..1_000) {

@@ -105,4 +105,27 @@ mod tests {
         operations.forget(&op);
         assert_eq!(operations.get(&op, &print, Millis(500)), None);
     }
+
+    #[test]
+    fn an_answer_counts_with_what_its_entry_costs() {
+        let mut operations = Operations::new(10, 2 * (ENTRY + 100), Millis(1_000));
+        let (print, answer) = (Tag::of(&[b"x"]), "x".repeat(100));
+        let op = |n: u8| Tag::of(&[&[n]]);
+        (1..=3).for_each(|n| operations.answered(op(n), print, answer.clone(), Millis(0)));
+        let known: Vec<u8> = (1..=3).filter(|n| operations.get(&op(*n), &print, Millis(1)).is_some()).collect();
+        assert_eq!(known, [2, 3], "two fit, and the oldest went");
+    }
+
+    #[test]
+    fn another_time_to_keep_holds_for_what_comes_from_then_on() {
+        let (mut operations, op, print) = operations();
+        operations.answered(op, print, "202".into(), Millis(0));
+        operations.adjust(Millis(10));
+        let later = Tag::of(&[b"later"]);
+        operations.answered(later, print, "202".into(), Millis(0));
+        assert!(operations.get(&op, &print, Millis(999)).is_some());
+        assert!(
+            operations.get(&later, &print, Millis(9)).is_some() && operations.get(&later, &print, Millis(10)).is_none()
+        );
+    }
 }

@@ -192,4 +192,14 @@ mod tests {
         sales.learn_unknown(&sku(), Millis(0));
         assert!(sales.is_unknown(&sku(), Millis(999)) && !sales.is_unknown(&sku(), Millis(1_000)));
     }
+
+    #[test]
+    fn another_freshness_counts_at_once_and_another_lease_from_the_next_refresh_on() {
+        let mut sales = sales();
+        sales.learn(&sku(), OPEN, Millis(0));
+        sales.adjust(Millis(100), Millis(7));
+        assert!(sales.get(&sku(), Millis(99)).is_some() && sales.get(&sku(), Millis(100)).is_none());
+        assert!(sales.begin_refresh(&sku(), Millis(100)));
+        assert!(!sales.begin_refresh(&sku(), Millis(106)) && sales.begin_refresh(&sku(), Millis(107)));
+    }
 }

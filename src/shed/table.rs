@@ -140,6 +140,20 @@ mod tests {
         assert!(table.order.len() <= 7);
     }
 
+    #[test]
+    fn what_is_as_large_as_the_table_is_kept_and_what_is_larger_harms_nobody() {
+        let mut table = Table::new(3, 100);
+        assert!(table.is_empty());
+        table.put("whole", 1, 100, FOREVER);
+        assert_eq!((table.get(&"whole", Millis(0)), table.is_empty()), (Some(&1), false));
+        table.put("small", 2, 10, FOREVER);
+        table.put("too large", 3, 101, FOREVER);
+        assert_eq!((table.get(&"small", Millis(0)), table.get(&"too large", Millis(0))), (Some(&2), None));
+        let mut none = Table::new(0, 100);
+        none.put("a", 1, 1, FOREVER);
+        assert_eq!((none.len(), none.bytes()), (0, 0));
+    }
+
     proptest! {
         #[test]
         fn it_counts_what_it_holds(steps in proptest::collection::vec((0u8..20, 0usize..12, any::<bool>()), 0..300)) {

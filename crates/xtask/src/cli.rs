@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{checks, conformance, console, deploy, dev, fuzz, gate, rush, user};
+use crate::{checks, conformance, console, deploy, dev, fuzz, gate, mutants, rush, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -52,6 +52,8 @@ enum Command {
     Gate(gate::Task),
     /// Fuzz what reads foreign input: requests, tokens, JWTs, replies, gate.toml. Stops at the first find.
     Fuzz(fuzz::Options),
+    /// Change what decides, one spot at a time, and see whether a test without services notices. Takes hours.
+    Mutants(mutants::Options),
     /// Print the JWT of a user, signed with the secret of `cargo xtask dev`.
     User {
         /// The user's id.
@@ -103,6 +105,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         }
         Command::Gate(ref task) => gate::run(task)?,
         Command::Fuzz(ref options) => fuzz::run(options)?,
+        Command::Mutants(ref options) => mutants::run(options)?,
         Command::User { ref id, ttl } => {
             console::result(&user::jwt(&dev::secrets()?.user_jwt, id, ttl)?);
         }

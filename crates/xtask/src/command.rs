@@ -52,7 +52,12 @@ pub fn step(label: &str, command: &mut Command) -> Result<String> {
 /// that watch such variables would otherwise rebuild each time.
 #[must_use]
 pub fn cargo() -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    runs_cargo(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Another program that runs cargo, free of the same.
+#[must_use]
+pub fn runs_cargo(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(paths::root());
     for (name, _) in std::env::vars_os() {

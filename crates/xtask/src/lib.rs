@@ -12,6 +12,7 @@ pub mod dev;
 pub mod edge;
 pub mod fuzz;
 pub mod gate;
+pub mod mutants;
 pub mod paths;
 pub mod rush;
 pub mod stack;
