@@ -134,6 +134,7 @@ async fn after_redis_was_lost_the_sale_is_shut_until_it_is_recovered_from_sql() 
     assert_eq!((sale["stock_before"].is_null(), sale["stock"].as_i64()), (true, Some(45)), "{report}");
     assert_eq!((sale["buyers"].as_i64(), sale["requests"].as_i64()), (Some(5), Some(6)), "{report}");
     assert_eq!(sale["status"], "open");
+    assert_eq!(shop.redis.ask::<i64>("ZCARD sl1:{p0}:due").await, 5);
     assert_eq!(shop.stock().await, 45);
     // The same operation has the same order; the same buyer has bought; who gave back may buy again.
     assert_eq!(origin.client.place(&orders[0]).await.order_id(), ids[0]);
@@ -141,7 +142,6 @@ async fn after_redis_was_lost_the_sale_is_shut_until_it_is_recovered_from_sql() 
     assert_eq!(origin.client.place(&Order::by("1")).await.code(), "already_bought");
     origin.client.place(&Order::by("5")).await.order_id();
     origin.client.place(&Order::by("new")).await.order_id();
-    assert_eq!(shop.redis.ask::<i64>("ZCARD sl1:{p0}:due").await, 5);
     assert!(shop.redis.ask::<i64>("GET sl1:{p0}:seq").await > 1_000_000_000);
     let ttl: i64 = shop.redis.ask(&format!("PTTL sl1:{{p0}}:req:{}", orders[0].op.id)).await;
     assert!((1..=24 * 3600 * 1000).contains(&ttl), "{ttl}");
