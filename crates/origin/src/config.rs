@@ -7,6 +7,7 @@ use sluice::model::Millis;
 use sluice::script::keys::Keyspace;
 
 use crate::clock::Clock;
+pub use crate::domain::bearer::Tokens;
 pub use crate::domain::payment::Secrets;
 
 /// Settings of one origin process. [`Config::new`] has the defaults.
@@ -45,6 +46,8 @@ pub struct Config {
     pub marker_ttl: Millis,
     /// Who may tell of payments; without any, nobody.
     pub payment_secrets: Option<Secrets>,
+    /// Who may use the operators' API; without any there is none.
+    pub admin_tokens: Option<Tokens>,
     /// Where events about orders go, and the secrets by the first of which they are signed.
     pub webhook: Option<(String, Secrets)>,
     /// How long an answer about a sale is kept in this process.
@@ -74,6 +77,7 @@ impl Config {
             reconcile_every: Duration::from_secs(300),
             marker_ttl: Millis::from_secs(7 * 24 * 3600),
             payment_secrets: None,
+            admin_tokens: None,
             webhook: None,
             sale_ttl: Millis(200),
             clock: Clock::system(),

@@ -69,7 +69,7 @@ impl Recover {
         let mut config = self.wanted.config();
         config.consumer = format!("recover-{}", ulid::Ulid::generate().to_string());
         let app = crate::app::App::open(config).await?;
-        let report = recover::run(&app, Duration::from_millis(self.wait.0)).await?;
+        let report = recover::run(&app, false, Duration::from_millis(self.wait.0)).await?;
         if self.wanted.json {
             return show::json(&report);
         }

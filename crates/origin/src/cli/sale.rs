@@ -2,25 +2,19 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use sluice::model::{Millis, Sku};
-use sluice::script::preheat::Terms;
 
 use super::Stores;
-use super::show::{self, Row};
+use super::show;
 use super::when::{self, When};
 use crate::app::App;
 use crate::config::Config;
-use crate::domain::sale::{Sale, Status};
+use crate::domain::sale::Status;
+use crate::ops::create::{self, New};
 use crate::ops::sale as ops;
-use crate::outbox;
 use crate::sql::sales::Listed;
 
-/// A sale without an end lasts so long.
-const DEFAULT_LENGTH: Millis = Millis::from_secs(30 * 24 * 3600);
-/// 9999-12-31: beyond it dates are not what anybody means.
-const TOO_FAR: u64 = 253_402_300_800_000;
 /// The tools verify no assertion.
 const NO_SECRET: &str = "this-process-verifies-no-assertion";
 
@@ -103,13 +97,13 @@ struct Create {
     #[arg(long, value_parser = sku)]
     sku: Sku,
     /// Its name.
-    #[arg(long, value_parser = title)]
+    #[arg(long, value_parser = create::title)]
     title: String,
     /// Price of one unit, in the currency's smallest unit (1999 is 19.99).
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000))]
     price: u64,
     /// ISO 4217.
-    #[arg(long, default_value = "CNY", value_parser = currency)]
+    #[arg(long, default_value = "CNY", value_parser = create::currency)]
     currency: String,
     /// Units on offer.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
@@ -175,7 +169,7 @@ struct Restock {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     units: u32,
     /// Why, for the ledger.
-    #[arg(long, default_value = "", value_parser = remark)]
+    #[arg(long, default_value = "", value_parser = create::remark)]
     remark: String,
     #[command(flatten)]
     wanted: Wanted,
@@ -210,7 +204,7 @@ impl Reschedule {
         let starts_at = self.starts_at.map(|when| when.after(now));
         let ends_at = self.ends_at.map(|when| when.after(starts_at.unwrap_or(now)));
         let change = ops::Change { starts_at, ends_at, price: self.price, per_user: self.per_user };
-        ensure!(ends_at.is_none_or(|at| at.0 < TOO_FAR), "--ends-at is too far away");
+        ends_at.map_or(Ok(()), create::is_near)?;
         shown(&app, &self.wanted, ops::reschedule(&app, &self.sku, change).await?).await
     }
 }
@@ -219,51 +213,23 @@ impl Create {
     async fn run(self) -> anyhow::Result<()> {
         let app = self.wanted.open().await?;
         // By Redis' clock, which decides when it sells. It also says, before anything is written, that Redis is there.
-        let (now, in_redis) = app.redis.stock(&app.config.keyspace, &self.sku).await?;
-        let existing = app.sql.sale(&self.sku).await?;
-        if existing.is_none() {
-            ensure!(
-                in_redis.is_none(),
-                "Redis has live stock of {}, which SQL does not know; nothing was written",
-                self.sku
-            );
-            let sale = self.sale(now)?;
-            let partition = app.config.keyspace.partition_of(&self.sku);
-            // Another process may have been quicker, which is the same as if it had been there.
-            let created = app.sql.create_sale(&sale, partition, self.stock, app.now()).await?;
-            ensure!(created || self.if_missing, "there is a sale {} already", self.sku);
-        } else {
-            ensure!(self.if_missing, "there is a sale {} already; nothing was changed", self.sku);
-        }
-        let listed = app.sql.sale(&self.sku).await?.context("the sale has vanished")?;
-        if listed.sale.status == Status::Scheduled {
-            let hint = "the sale is in SQL, but not in Redis yet; a running `serve` puts it there, and so does this command with --if-missing";
-            outbox::preheat(&app, &listed).await.context(hint)?;
-        }
-        tell(&app, &self.sku, &self.wanted).await
-    }
-
-    fn sale(&self, now: Millis) -> anyhow::Result<Sale> {
+        let (now, _) = app.redis.stock(&app.config.keyspace, &self.sku).await?;
         let starts_at = self.starts_at.after(now);
-        let ends_at = self.ends_at.map_or(starts_at.plus(DEFAULT_LENGTH), |when| when.after(starts_at));
-        ensure!(ends_at > starts_at, "--ends-at must be after --starts-at");
-        ensure!(ends_at > now, "--ends-at is in the past");
-        ensure!(ends_at.0 < TOO_FAR, "--ends-at is too far away");
-        Ok(Sale {
-            sku: self.sku.clone(),
-            title: self.title.clone(),
-            currency: self.currency.clone(),
-            status: Status::Scheduled,
-            terms: Terms { starts_at, ends_at, paused: false, per_user: self.per_user, price: self.price, version: 1 },
+        let new = New {
+            sku: self.sku,
+            title: self.title,
+            price: self.price,
+            currency: self.currency,
+            stock: self.stock,
+            starts_at,
+            ends_at: self.ends_at.map(|when| when.after(starts_at)),
+            per_user: self.per_user,
             pay_within: self.pay_within,
             rebuy: !self.no_rebuy,
-        })
+        };
+        let listed = create::create(&app, &new, now, self.if_missing).await?;
+        shown(&app, &self.wanted, listed).await
     }
-}
-
-async fn row(app: &App, listed: Listed) -> anyhow::Result<Row> {
-    let (now, stock) = app.redis.stock(&app.config.keyspace, &listed.sale.sku).await?;
-    Ok(Row::new(listed, stock, now))
 }
 
 async fn tell(app: &App, sku: &Sku, wanted: &Wanted) -> anyhow::Result<()> {
@@ -271,7 +237,7 @@ async fn tell(app: &App, sku: &Sku, wanted: &Wanted) -> anyhow::Result<()> {
 }
 
 async fn shown(app: &App, wanted: &Wanted, listed: Listed) -> anyhow::Result<()> {
-    let row = row(app, listed).await?;
+    let row = ops::row(app, listed).await?;
     if wanted.json { show::json(&row) } else { show::one(&row) }
 }
 
@@ -279,49 +245,11 @@ async fn list(wanted: &Wanted) -> anyhow::Result<()> {
     let app = wanted.open().await?;
     let mut rows = Vec::new();
     for listed in app.sql.sales().await? {
-        rows.push(row(&app, listed).await?);
+        rows.push(ops::row(&app, listed).await?);
     }
     if wanted.json { show::json(&rows) } else { show::list(&rows) }
 }
 
 pub(super) fn sku(text: &str) -> Result<Sku, String> {
     Sku::parse(text).map_err(|error| format!("it {error}: 1 to 64 of A-Z a-z 0-9 . _ -"))
-}
-
-fn title(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    if text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
-        return Err("1 to 200 characters, none of them a control character".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-fn remark(text: &str) -> Result<String, String> {
-    if text.chars().count() > 200 || text.chars().any(char::is_control) {
-        return Err("at most 200 characters, none of them a control character".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-fn currency(text: &str) -> Result<String, String> {
-    if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) {
-        Ok(text.to_owned())
-    } else {
-        Err("three capital letters, such as CNY".to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_currency_or_title_is_refused() {
-        assert!(currency("CNY").is_ok());
-        for bad in ["", "cny", "CN", "CNYY", "C1Y"] {
-            assert!(currency(bad).is_err(), "{bad}");
-        }
-        assert_eq!(title(" a "), Ok("a".to_owned()));
-        assert!(title(" ").is_err() && title("a\nb").is_err() && title(&"x".repeat(201)).is_err());
-    }
 }

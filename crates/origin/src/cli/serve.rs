@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Stores;
-use crate::config::Secrets;
+use crate::config::{Secrets, Tokens};
 use crate::{Listeners, build, run};
 
 /// Arguments of `serve`.
@@ -19,7 +19,7 @@ pub(super) struct Serve {
     /// Where the edge reaches it.
     #[arg(long, env = "ORIGIN_LISTEN", default_value = "127.0.0.1:8788")]
     listen: SocketAddr,
-    /// Where operators reach it; keep it on the loopback.
+    /// Where operators reach it; elsewhere than on the loopback it needs --admin-token.
     #[arg(long, env = "ORIGIN_ADMIN_LISTEN")]
     admin_listen: Option<SocketAddr>,
     /// Secrets of the assertions, comma-separated; all verify.
@@ -29,6 +29,9 @@ pub(super) struct Serve {
     /// Left out, it is made of the host's name and the port.
     #[arg(long, env = "ORIGIN_CONSUMER")]
     consumer: Option<String>,
+    /// Bearer tokens of the operators' API, comma-separated; all are good. Left out, there is no API.
+    #[arg(long, env = "ORIGIN_ADMIN_TOKEN", hide_env_values = true, value_parser = tokens)]
+    admin_token: Option<Tokens>,
     /// Secrets by which the payment gateway signs its callbacks, comma-separated; all verify. Left out, none is taken.
     #[arg(long, env = "PAYMENT_SECRET", hide_env_values = true, value_parser = secrets)]
     payment_secret: Option<Secrets>,
@@ -54,12 +57,16 @@ impl Serve {
         // Taken first: a signal during the start must not be missed.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        if let Some(address) = self.admin_listen.filter(|address| !address.ip().is_loopback()) {
+            ensure!(self.admin_token.is_some(), "{address} is not on the loopback: --admin-token is needed");
+        }
         let public = bind(self.listen).await?;
         let admin = match self.admin_listen {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
         let mut config = self.stores.config(&self.assertion_secret);
+        config.admin_tokens = self.admin_token;
         config.payment_secrets = self.payment_secret;
         config.webhook = self.webhook.zip(self.webhook_secret);
         config.shares_claims = !self.separate_redis;
@@ -75,6 +82,10 @@ impl Serve {
         };
         run(origin, Listeners { public, admin }, shutdown).await
     }
+}
+
+fn tokens(list: &str) -> Result<Tokens, String> {
+    Tokens::parse(list).map_err(str::to_owned)
 }
 
 fn webhook(url: &str) -> Result<String, String> {

@@ -7,54 +7,7 @@ use serde::Serialize;
 use sluice::model::Millis;
 
 use super::when::shown;
-use crate::domain::sale::State;
-use crate::sql::sales::Listed;
-
-/// A sale as it is told.
-#[derive(Debug, Serialize)]
-pub(super) struct Row {
-    sku: String,
-    title: String,
-    state: &'static str,
-    /// Scheduled, open, paused or closed: how far it has come.
-    status: &'static str,
-    price: u64,
-    currency: String,
-    per_user: u32,
-    initial: i64,
-    /// What SQL has left: settled orders are taken off.
-    sql_stock: i64,
-    /// What Redis has left; `null` when it is not there.
-    redis_stock: Option<i64>,
-    starts_at: u64,
-    ends_at: u64,
-    partition: u16,
-}
-
-impl Row {
-    pub(super) fn new(listed: Listed, redis_stock: Option<i64>, now: Millis) -> Self {
-        let Listed { sale, partition, stock, initial } = listed;
-        Self {
-            state: State::of(&sale, redis_stock, now).as_str(),
-            status: sale.status.as_str(),
-            sku: sale.sku.to_string(),
-            title: sale.title,
-            price: sale.terms.price,
-            currency: sale.currency,
-            per_user: sale.terms.per_user,
-            initial,
-            sql_stock: stock,
-            redis_stock,
-            starts_at: sale.terms.starts_at.0,
-            ends_at: sale.terms.ends_at.0,
-            partition: partition.0,
-        }
-    }
-
-    fn left(&self) -> String {
-        self.redis_stock.map_or_else(|| "-".to_owned(), |left| left.to_string())
-    }
-}
+use crate::ops::sale::Row;
 
 /// All sales, one a line.
 pub(super) fn list(rows: &[Row]) -> anyhow::Result<()> {
@@ -71,7 +24,7 @@ pub(super) fn list(rows: &[Row]) -> anyhow::Result<()> {
             Cell::new(&row.title),
             Cell::new(row.state),
             right(format!("{} {}", row.price, row.currency)),
-            right(row.left()),
+            right(left(row)),
             right(row.initial.to_string()),
             right(
                 row.redis_stock.map_or_else(|| "-".to_owned(), |left| row.sql_stock.saturating_sub(left).to_string()),
@@ -81,6 +34,10 @@ pub(super) fn list(rows: &[Row]) -> anyhow::Result<()> {
         ]);
     }
     line(&table.to_string())
+}
+
+fn left(row: &Row) -> String {
+    row.redis_stock.map_or_else(|| "-".to_owned(), |left| left.to_string())
 }
 
 /// One sale, a line for each thing.
@@ -94,7 +51,7 @@ pub(super) fn one(row: &Row) -> anyhow::Result<()> {
         ("price", format!("{} {} (smallest unit)", row.price, row.currency)),
         ("for each user", row.per_user.to_string()),
         ("first stock", row.initial.to_string()),
-        ("left in Redis", row.left()),
+        ("left in Redis", left(row)),
         ("left in SQL", row.sql_stock.to_string()),
         ("starts", shown(Millis(row.starts_at))),
         ("ends", shown(Millis(row.ends_at))),

@@ -1,5 +1,6 @@
 //! The HTTP side: what the edge forwards, and what operators ask.
 
+mod admin;
 mod answer;
 mod asserted;
 mod cancel;
@@ -45,8 +46,8 @@ pub(crate) fn public(app: Arc<App>) -> Router {
 /// The routes for operators.
 pub(crate) fn admin(app: Arc<App>) -> Router {
     Router::new()
+        .merge(admin::routes(&app))
         .merge(health::routes())
-        .route("/metrics", get(health::metrics))
         .fallback(async |headers: HeaderMap| problem(Code::NotFound, &headers))
         .with_state(app)
 }

@@ -8,6 +8,7 @@ use sluice::digest::Tag;
 use sluice::model::Millis;
 use sluice::script::deduct::{Deduct, Outcome};
 
+use super::Unknown;
 use crate::app::App;
 use crate::domain::order::Placed;
 use crate::sql::dead::Letter;
@@ -64,5 +65,5 @@ pub(crate) async fn drop(app: &App, request: &str) -> anyhow::Result<Letter> {
 }
 
 async fn find(app: &App, request: &str) -> anyhow::Result<Letter> {
-    app.sql.dead_letter(request).await?.with_context(|| format!("there is no dead letter {request}"))
+    app.sql.dead_letter(request).await?.ok_or_else(|| Unknown(format!("there is no dead letter {request}")).into())
 }

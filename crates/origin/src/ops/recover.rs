@@ -61,10 +61,15 @@ pub(crate) struct Gap {
     pub(crate) missing: u64,
 }
 
-/// Recovers every partition. The tool settles by itself what the stream holds, beside any `serve`.
-pub(crate) async fn run(app: &Arc<App>, wait: Duration) -> anyhow::Result<Report> {
+/// Recovers every partition. A process that settles anyway says so; another one settles what the stream holds by itself,
+/// beside any `serve`.
+pub(crate) async fn run(app: &Arc<App>, settles: bool, wait: Duration) -> anyhow::Result<Report> {
     let mut report = Report { sales: Vec::new(), partitions: Vec::new() };
     for p in app.config.keyspace.partitions() {
+        if settles {
+            partition(app, p, wait, &mut report).await?;
+            continue;
+        }
         let (trigger, stopping) = shutdown::pair();
         let settling = tokio::spawn(settle::run(app.clone(), p, stopping));
         let done = partition(app, p, wait, &mut report).await;

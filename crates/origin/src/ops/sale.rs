@@ -2,13 +2,63 @@
 //! brings it over.
 
 use anyhow::{Context as _, bail, ensure};
+use serde::Serialize;
 use sluice::model::{Millis, Sku};
 use sluice::script::preheat::Applied;
 
+use super::Unknown;
 use crate::app::App;
-use crate::domain::sale::Status;
+use crate::domain::sale::{State, Status};
 use crate::outbox;
 use crate::sql::sales::Listed;
+
+/// A sale as it is told.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) sku: String,
+    pub(crate) title: String,
+    pub(crate) state: &'static str,
+    /// Scheduled, open, paused or closed: how far it has come.
+    pub(crate) status: &'static str,
+    pub(crate) price: u64,
+    pub(crate) currency: String,
+    pub(crate) per_user: u32,
+    pub(crate) initial: i64,
+    /// What SQL has left: settled orders are taken off.
+    pub(crate) sql_stock: i64,
+    /// What Redis has left; `null` when it is not there.
+    pub(crate) redis_stock: Option<i64>,
+    pub(crate) starts_at: u64,
+    pub(crate) ends_at: u64,
+    pub(crate) partition: u16,
+}
+
+impl Row {
+    fn new(listed: Listed, redis_stock: Option<i64>, now: Millis) -> Self {
+        let Listed { sale, partition, stock, initial } = listed;
+        Self {
+            state: State::of(&sale, redis_stock, now).as_str(),
+            status: sale.status.as_str(),
+            sku: sale.sku.to_string(),
+            title: sale.title,
+            price: sale.terms.price,
+            currency: sale.currency,
+            per_user: sale.terms.per_user,
+            initial,
+            sql_stock: stock,
+            redis_stock,
+            starts_at: sale.terms.starts_at.0,
+            ends_at: sale.terms.ends_at.0,
+            partition: partition.0,
+        }
+    }
+}
+
+/// A sale with what Redis has left of it.
+pub(crate) async fn row(app: &App, listed: Listed) -> anyhow::Result<Row> {
+    let (now, stock) = app.redis.stock(&app.config.keyspace, &listed.sale.sku).await?;
+    Ok(Row::new(listed, stock, now))
+}
 
 /// Terms that are to be different; the others stay.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +71,7 @@ pub(crate) struct Change {
 
 /// The sale, which must exist.
 pub(crate) async fn find(app: &App, sku: &Sku) -> anyhow::Result<Listed> {
-    app.sql.sale(sku).await?.with_context(|| format!("there is no sale {sku}"))
+    app.sql.sale(sku).await?.ok_or_else(|| Unknown(format!("there is no sale {sku}")).into())
 }
 
 /// Pauses or resumes. Asked for twice is done once.

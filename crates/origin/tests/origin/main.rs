@@ -9,6 +9,7 @@
     reason = "a test fails by panicking; the allowances in .clippy.toml reach test functions, not their helpers"
 )]
 
+mod admin;
 mod books;
 mod claims;
 mod databases;
