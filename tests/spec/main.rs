@@ -19,6 +19,7 @@ mod issue;
 mod jws;
 mod keys;
 mod keyspace;
+mod layout;
 mod life;
 mod limits;
 mod lists;
