@@ -70,6 +70,8 @@ export class Exchange {
         method,
         headers: headersIn(lines, 2),
         body: upload.body,
+        // Whatever the origin's answer says of itself, no cache of the platform keeps it.
+        cache: 'no-store',
         redirect: 'manual',
         signal: abort.signal,
       });

@@ -81,6 +81,38 @@ async fn r_worldmonitor_8356_a_frozen_redis_costs_no_more_than_the_deadline() {
     }
 }
 
+/// The quickest of many calls tells what the gate itself takes, whatever else the machine does.
+async fn quickest(scene: &Scene, range: std::ops::RangeInclusive<u128>, about: &str) {
+    let limit = clock::now() + Duration::from_secs(30);
+    let mut seen = Vec::new();
+    while clock::now() < limit {
+        let call = order(scene);
+        let begin = clock::now();
+        call.send().await.is_refused(503, "degraded", about);
+        seen.push(begin.elapsed().as_millis());
+        if seen.last().is_some_and(|took| range.contains(took)) {
+            return;
+        }
+    }
+    panic!("{about}: none took {range:?} ms, but {seen:?}");
+}
+
+#[tokio::test]
+async fn a_black_hole_costs_the_deadline_and_at_most_50_ms_and_an_open_breaker_nothing() {
+    for variant in Variant::ALL {
+        let never_opens = include_str!("../../gate.toml").replace("failures = 5", "failures = 1000");
+        let built = builder().variant(variant).gate_toml(&never_opens).unwrap();
+        let scene = Scene::built(built, Foreign::accepting().await).await;
+        scene.stack.pause(Part::Redis).unwrap();
+        quickest(&scene, 380..=450, "a deadline of 400 ms, retry included").await;
+
+        let scene = Scene::over(variant).await;
+        scene.stack.pause(Part::Redis).unwrap();
+        quickest(&scene, 0..=50, "an open breaker").await;
+        assert!(scene.origin.seen().is_empty());
+    }
+}
+
 #[tokio::test]
 async fn an_order_that_redis_ran_after_its_client_had_given_up_is_free_again_long_before_its_lease_ends() {
     for variant in Variant::ALL {

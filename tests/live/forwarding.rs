@@ -61,6 +61,17 @@ async fn two_orders_are_two_operations_and_two_attempts_at_one_are_not() {
 }
 
 #[tokio::test]
+async fn no_cache_between_the_gate_and_the_origin_is_asked_or_filled() {
+    let scene = Scene::start().await;
+    scene.edge.get("/v1/sales/demo/details").send().await.is(202);
+    scene.edge.order("42", "demo", &scene.edge.token("42", "demo")).send().await.is(202);
+    for seen in scene.origin.seen() {
+        // The platform says so in a fetch that goes past its caches.
+        assert_eq!(seen.header("cache-control"), Some("no-cache"), "{}", seen.target);
+    }
+}
+
+#[tokio::test]
 async fn a_read_is_vouched_for_without_an_operation() {
     let scene = Scene::start().await;
     scene.edge.get("/v1/sales/demo/details?x=1").ip("2001:db8:0:1::7").send().await.is(202);
