@@ -11,6 +11,7 @@
 mod admin;
 mod bounds;
 mod counters;
+mod decision;
 mod flood;
 mod front;
 mod hang;
