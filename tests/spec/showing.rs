@@ -114,3 +114,16 @@ fn a_head_is_told_like_a_get() {
     let stage = Stage::default().redis(&told(0, "1799999000000,1800003600000,0,5,1"));
     assert_eq!(stage.play(request("HEAD", PATH)).status, 200);
 }
+
+#[test]
+fn an_operation_that_was_met_before_says_nothing_of_its_sale() {
+    // In flight: Redis answered before it came to the sale, so that nobody may think that there is none.
+    let stage = Stage::default().redis("[2,1800000000000,1800000030000]");
+    assert_eq!(code(&stage.play(order())), "in_progress");
+    assert_eq!(stage.keys(0)[1], "sl1:{p0}:sale:demo");
+    // The look that this call was to bring is given up after the deadline.
+    stage.later(500);
+    let stage = stage.redis(&told(500, "1799999000000,1800003600000,0,5,1999"));
+    assert_eq!(seen(&look(&stage)).1["state"], "open");
+    assert_eq!(stage.commands().len(), 2);
+}
