@@ -46,16 +46,16 @@ fn admitted(levels: &[u64]) -> Verdict {
 
 /// It refuses and writes nothing.
 #[track_caller]
-fn is_refused(decision: Decision, verdict: Verdict) {
+fn is_refused(decision: &Decision, verdict: Verdict) {
     let nothing = Decision { verdict, would_refuse: vec![], charges: false, claims: false, token: TokenKey::Stays };
-    assert_eq!(decision, nothing);
+    assert_eq!(*decision, nothing);
 }
 
 #[test]
 fn a_call_that_comes_too_late_claims_nothing_and_one_without_a_bound_is_never_late() {
     let late = |call_by| decide(Ask { call_by, ..ASK }, NOTHING, NOW);
-    is_refused(late(Millis(NOW_MS.0 - 1)), Verdict::TooLate);
-    is_refused(late(Millis(1)), Verdict::TooLate);
+    is_refused(&late(Millis(NOW_MS.0 - 1)), Verdict::TooLate);
+    is_refused(&late(Millis(1)), Verdict::TooLate);
     for call_by in [NOW_MS, Millis(NOW_MS.0 + 1), Millis(0)] {
         assert_eq!(late(call_by).verdict, admitted(&[]), "{call_by:?}");
     }
@@ -68,8 +68,8 @@ fn a_call_that_comes_too_late_claims_nothing_and_one_without_a_bound_is_never_la
 fn too_late_comes_before_revoked_and_revoked_before_any_answer() {
     let done = Claim::Done { fingerprint: "print".into(), answer: Some("a".into()) };
     let held = Held { revoked: true, claim: Some(&done), ..NOTHING };
-    is_refused(decide(ASK, held, NOW), Verdict::Revoked);
-    is_refused(decide(Ask { call_by: Millis(1), ..ASK }, held, NOW), Verdict::TooLate);
+    is_refused(&decide(ASK, held, NOW), Verdict::Revoked);
+    is_refused(&decide(Ask { call_by: Millis(1), ..ASK }, held, NOW), Verdict::TooLate);
 }
 
 #[test]
@@ -77,13 +77,13 @@ fn an_operation_that_was_met_before_is_told_its_own_outcome_whatever_the_caller_
     let asks = Ask { else_refuse: true, token: true, ..ASK };
     let with = |claim: &Claim| decide(asks, Held { claim: Some(claim), sale: closed(), ..NOTHING }, NOW);
     let later = Millis(NOW_MS.0 + 5);
-    is_refused(with(&in_flight("you", later)), Verdict::InFlight { deadline: later });
+    is_refused(&with(&in_flight("you", later)), Verdict::InFlight { deadline: later });
     let done = |answer| Claim::Done { fingerprint: "print".into(), answer };
-    is_refused(with(&done(Some("a".into()))), Verdict::Replay { answer: "a".into() });
-    is_refused(with(&done(None)), Verdict::Tombstone);
+    is_refused(&with(&done(Some("a".into()))), Verdict::Replay { answer: "a".into() });
+    is_refused(&with(&done(None)), Verdict::Tombstone);
     let held = Claim::InFlight { owner: "you".into(), fingerprint: "print".into(), deadline: Millis(1), held: true };
-    is_refused(with(&held), Verdict::OutcomeUnknown);
-    is_refused(with(&in_flight("me", later)), admitted(&[]));
+    is_refused(&with(&held), Verdict::OutcomeUnknown);
+    is_refused(&with(&in_flight("me", later)), admitted(&[]));
     let over = with(&in_flight("you", Millis(1)));
     assert_eq!(over.verdict, Verdict::Admitted { taken_over: Some(String::new()), levels: vec![] });
     assert_eq!((over.charges, over.claims, over.token), (true, true, TokenKey::Stays), "the token was consumed before");
@@ -91,7 +91,7 @@ fn an_operation_that_was_met_before_is_told_its_own_outcome_whatever_the_caller_
 
 #[test]
 fn only_a_new_operation_gets_the_refusal_that_the_caller_brought() {
-    is_refused(decide(Ask { else_refuse: true, ..ASK }, NOTHING, NOW), Verdict::ElseRefused);
+    is_refused(&decide(Ask { else_refuse: true, ..ASK }, NOTHING, NOW), Verdict::ElseRefused);
     assert_eq!(decide(ASK, NOTHING, NOW).verdict, admitted(&[]));
     let reads = Ask { operation: None, else_refuse: true, ..ASK };
     assert_eq!(decide(reads, NOTHING, NOW).verdict, admitted(&[]), "what is no operation has no outcome to look for");
@@ -100,18 +100,18 @@ fn only_a_new_operation_gets_the_refusal_that_the_caller_brought() {
 #[test]
 fn a_shut_sale_refuses_what_is_new_where_the_call_says_so() {
     let shut = Held { sale: closed(), ..NOTHING };
-    is_refused(decide(ASK, shut, NOW), Verdict::Shut(Shut::Paused));
+    is_refused(&decide(ASK, shut, NOW), Verdict::Shut(Shut::Paused));
     assert_eq!(decide(Ask { sale_refuses: false, ..ASK }, shut, NOW).verdict, admitted(&[]));
     assert_eq!(decide(ASK, Held { sale: Some(sale()), ..NOTHING }, NOW).verdict, admitted(&[]));
     let reads = Ask { operation: None, ..ASK };
-    is_refused(decide(reads, shut, NOW), Verdict::Shut(Shut::Paused));
-    is_refused(decide(ASK, Held { claim: Some(&Claim::Released), ..shut }, NOW), Verdict::Shut(Shut::Paused));
+    is_refused(&decide(reads, shut, NOW), Verdict::Shut(Shut::Paused));
+    is_refused(&decide(ASK, Held { claim: Some(&Claim::Released), ..shut }, NOW), Verdict::Shut(Shut::Paused));
 }
 
 #[test]
 fn a_stored_token_is_used_once_by_a_new_operation_and_stands_for_nothing_else() {
     let asks = Ask { token: true, ..ASK };
-    is_refused(decide(asks, NOTHING, NOW), Verdict::TokenUsed);
+    is_refused(&decide(asks, NOTHING, NOW), Verdict::TokenUsed);
     let there = Held { token: true, ..NOTHING };
     let first = decide(asks, there, NOW);
     assert_eq!((first.verdict, first.claims, first.token), (admitted(&[]), true, TokenKey::Consumed));
@@ -132,7 +132,7 @@ fn a_token_is_issued_only_by_what_is_no_operation_and_passes_its_limits() {
     let charges = [one()];
     let empty = [Micros(NOW.0 + 2 * SECOND)];
     let limited = decide(Ask { charges: &charges, ..issues }, Held { buckets: &empty, ..NOTHING }, NOW);
-    is_refused(limited, Verdict::Limited { levels: vec![Level(Micros(2 * SECOND))] });
+    is_refused(&limited, Verdict::Limited { levels: vec![Level(Micros(2 * SECOND))] });
 }
 
 #[test]
@@ -144,14 +144,14 @@ fn other_contents_under_the_same_key_are_charged_and_claim_nothing() {
     assert_eq!((mismatch.charges, mismatch.claims), (true, false));
     let empty = [Micros(NOW.0 + 2 * SECOND)];
     let limited = decide(ask, Held { claim: Some(&claim), buckets: &empty, ..NOTHING }, NOW);
-    is_refused(limited, Verdict::Limited { levels: vec![Level(Micros(2 * SECOND))] });
+    is_refused(&limited, Verdict::Limited { levels: vec![Level(Micros(2 * SECOND))] });
 }
 
 #[test]
 fn an_own_claim_seen_again_is_told_its_levels_and_charged_nothing() {
     let (charges, claim) = ([one()], in_flight("me", Millis(u64::MAX)));
     let held = Held { claim: Some(&claim), buckets: &[Micros(NOW.0 + 5)], ..NOTHING };
-    is_refused(decide(Ask { charges: &charges, ..ASK }, held, NOW), admitted(&[5]));
+    is_refused(&decide(Ask { charges: &charges, ..ASK }, held, NOW), admitted(&[5]));
 }
 
 #[test]
