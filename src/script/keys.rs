@@ -9,6 +9,9 @@ use crate::model::{OrderId, Partition, Sku};
 /// CRC-16/XMODEM, the hash that Redis Cluster uses for its slots.
 const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_XMODEM);
 
+/// How many slots a cluster has.
+const SLOTS: u16 = 16_384;
+
 /// Where keys live: the prefix with the layout's version, and over how many partitions sales are spread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyspace {
@@ -44,6 +47,12 @@ impl Keyspace {
     #[must_use]
     pub fn partition_of(&self, sku: &Sku) -> Partition {
         Partition(CRC16.checksum(sku.as_str().as_bytes()) % self.partitions)
+    }
+
+    /// The slot of a Redis Cluster in which all keys of a partition are.
+    #[must_use]
+    pub fn slot(&self, Partition(n): Partition) -> u16 {
+        CRC16.checksum(format!("p{n}").as_bytes()) % SLOTS
     }
 
     fn sale_key(&self, kind: &str, sku: &Sku) -> String {
@@ -194,6 +203,9 @@ mod tests {
     fn the_partition_is_the_clusters_crc16() {
         // `CLUSTER KEYSLOT foo` is 12182: CRC-16/XMODEM of "foo" modulo 16384.
         assert_eq!(CRC16.checksum(b"foo") % 16384, 12182);
+        // `CLUSTER KEYSLOT sl1:{p0}:seq`, and of p15.
+        let keys = Keyspace::new("sl1", 16);
+        assert_eq!([0, 15].map(|n| keys.slot(Partition(n))), [15882, 2138]);
         assert_eq!(Keyspace::default().partition_of(&Sku::parse("any").unwrap()), Partition(0));
     }
 

@@ -28,8 +28,8 @@ pub(crate) struct App {
     pub(crate) outbox: Notify,
     /// Woken when there is an event to deliver.
     pub(crate) events: Notify,
-    /// How many settle loops are at work.
-    pub(crate) settling: AtomicUsize,
+    /// How many settle loops are at work, by partition.
+    settling: Vec<AtomicUsize>,
     english: Answers,
     chinese: Answers,
 }
@@ -55,6 +55,7 @@ impl App {
                 );
             }
         }
+        let settling = keys.partitions().map(|_| AtomicUsize::new(0)).collect();
         Ok(Arc::new(Self {
             sales: SaleCache::new(config.sale_ttl),
             config,
@@ -64,7 +65,7 @@ impl App {
             metrics: Metrics::default(),
             outbox: Notify::new(),
             events: Notify::new(),
-            settling: AtomicUsize::new(0),
+            settling,
             english: Answers::new(Language::English),
             chinese: Answers::new(Language::Chinese),
         }))
@@ -83,8 +84,22 @@ impl App {
         }
     }
 
-    /// Whether every partition's settle loop is at work.
-    pub(crate) fn settles(&self) -> bool {
-        self.settling.load(Ordering::Relaxed) == self.config.keyspace.partitions().count()
+    /// A settle loop of a partition is at work.
+    pub(crate) fn begins_to_settle(&self, p: Partition) {
+        if let Some(loops) = self.settling.get(usize::from(p.0)) {
+            loops.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// It is no more.
+    pub(crate) fn ceases_to_settle(&self, p: Partition) {
+        if let Some(loops) = self.settling.get(usize::from(p.0)) {
+            loops.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a partition's orders are being settled.
+    pub(crate) fn settles(&self, p: Partition) -> bool {
+        self.settling.get(usize::from(p.0)).is_some_and(|loops| loops.load(Ordering::Relaxed) > 0)
     }
 }

@@ -13,7 +13,7 @@ pub use crate::domain::payment::Secrets;
 /// Settings of one origin process. [`Config::new`] has the defaults.
 #[derive(Clone)]
 pub struct Config {
-    /// Redis, as a URL.
+    /// Redis, as a URL: `redis://…`, or `redis+cluster://host:port,host:port` for a cluster.
     pub redis: String,
     /// SQL, as a URL.
     pub database: String,

@@ -57,7 +57,7 @@ enum Command {
 /// Where the data is.
 #[derive(Args)]
 struct Stores {
-    /// Redis: `redis://[:password@]host:port[/db]`.
+    /// Redis: `redis://[user:password@]host:port[/db]`, or `redis+cluster://[user:password@]host:port,host:port`.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     redis: String,
     /// SQL: `sqlite://path?mode=rwc`, `postgres://…` or `mysql://…`.

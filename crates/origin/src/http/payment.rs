@@ -53,7 +53,7 @@ async fn receive(app: &App, headers: &HeaderMap, body: &[u8]) -> Result<&'static
     let key = app.config.keyspace.paid(partition, &Tag::of(&[payment.number.as_bytes()]));
     let essence = payment.essence();
     // Redis may be away: then SQL says it.
-    let marker: Option<String> = app.redis.command(::redis::cmd("GET").arg(&key)).await.unwrap_or_default();
+    let marker: Option<String> = app.redis.command(partition, ::redis::cmd("GET").arg(&key)).await.unwrap_or_default();
     if marker.as_deref() == Some(essence.as_str()) {
         return Ok("known");
     }
@@ -90,6 +90,6 @@ async fn receive(app: &App, headers: &HeaderMap, body: &[u8]) -> Result<&'static
     // After SQL has it; where this fails, the next delivery asks SQL.
     let mut mark = ::redis::cmd("SET");
     mark.arg(&key).arg(&essence).arg("PX").arg(app.config.marker_ttl.0);
-    let _: Result<(), _> = app.redis.command(&mark).await;
+    let _: Result<(), _> = app.redis.command(partition, &mark).await;
     Ok(word)
 }

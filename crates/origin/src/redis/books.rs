@@ -43,7 +43,7 @@ impl Link {
         for sku in skus {
             all.cmd("GET").arg(keys.stock(sku));
         }
-        let mut values: Vec<Option<i64>> = self.pipeline(&all).await?;
+        let mut values: Vec<Option<i64>> = self.pipeline(p, &all).await?;
         let seq = if values.is_empty() { None } else { values.remove(0) };
         Ok(Counters { seq: seq.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0), stocks: values })
     }
@@ -56,7 +56,7 @@ impl Link {
         loop {
             let mut range = ::redis::cmd("XRANGE");
             range.arg(keys.orders(p)).arg(&from).arg("+").arg("COUNT").arg(PAGE);
-            let page: Vec<(String, HashMap<String, String>)> = self.command(&range).await?;
+            let page: Vec<(String, HashMap<String, String>)> = self.command(p, &range).await?;
             let Some((last, _)) = page.last() else { return Ok(all) };
             from = format!("({last}");
             all.extend(page.iter().filter_map(|(id, fields)| Placed::parse(id, fields).ok()));
@@ -66,10 +66,11 @@ impl Link {
     /// Whether everything in the stream was delivered and acknowledged.
     pub(crate) async fn is_drained(&self, keys: &Keyspace, p: Partition) -> Result<bool, RedisFault> {
         let key = keys.orders(p);
-        if self.command::<i64>(::redis::cmd("EXISTS").arg(&key)).await? == 0 {
+        if self.command::<i64>(p, ::redis::cmd("EXISTS").arg(&key)).await? == 0 {
             return Ok(true);
         }
-        let groups: Vec<HashMap<String, Value>> = self.command(::redis::cmd("XINFO").arg("GROUPS").arg(&key)).await?;
+        let groups: Vec<HashMap<String, Value>> =
+            self.command(p, ::redis::cmd("XINFO").arg("GROUPS").arg(&key)).await?;
         let text = |value: &Value| String::from_redis_value(value.clone()).unwrap_or_default();
         let group = groups.iter().find(|group| group.get("name").map(text).as_deref() == Some(GROUP));
         let Some(group) = group else { return Ok(false) };
@@ -78,7 +79,7 @@ impl Link {
         }
         let after = format!("({}", group.get("last-delivered-id").map(text).unwrap_or_default());
         let mut rest = ::redis::cmd("XRANGE");
-        let rest: Vec<Value> = self.command(rest.arg(key).arg(after).arg("+").arg("COUNT").arg(1)).await?;
+        let rest: Vec<Value> = self.command(p, rest.arg(key).arg(after).arg("+").arg("COUNT").arg(1)).await?;
         Ok(rest.is_empty())
     }
 
@@ -96,13 +97,14 @@ impl Link {
         for id in ids {
             all.cmd("EXISTS").arg(keys.restored(p, id));
         }
-        self.pipeline(&all).await
+        self.pipeline(p, &all).await
     }
 
     /// Sets a sale's stock, unless it has moved.
     pub(crate) async fn repair(&self, keys: &Keyspace, call: &Repair<'_>) -> Result<bool, RedisFault> {
         let numbers = call.numbers();
-        let reply = self.eval(&repair::SCRIPT, &call.keys(keys), &repair::args(&numbers)).await?;
+        let reply =
+            self.eval(keys.partition_of(call.sku), &repair::SCRIPT, &call.keys(keys), &repair::args(&numbers)).await?;
         Ok(repair::parse(&reply)?)
     }
 
@@ -129,22 +131,22 @@ impl Link {
         ] {
             head.arg(name).arg(value);
         }
-        head.ignore().cmd("PERSIST").arg(keys.sale(sku)).ignore().cmd("DEL").arg(keys.buyers(sku)).ignore();
-        self.pipeline::<()>(&head).await?;
+        head.cmd("PERSIST").arg(keys.sale(sku)).cmd("DEL").arg(keys.buyers(sku));
+        self.pipeline::<()>(p, &head).await?;
         for chunk in rebuilt.buyers.chunks(PAGE) {
             let mut write = ::redis::cmd("HSET");
             write.arg(keys.buyers(sku));
             for (user, orders) in chunk {
                 write.arg(user).arg(orders);
             }
-            self.command::<i64>(&write).await?;
+            self.command::<i64>(p, &write).await?;
         }
         for chunk in rebuilt.requests.chunks(PAGE) {
             let mut all = ::redis::pipe();
             for (op, order, ttl) in chunk {
-                all.cmd("SET").arg(keys.request(p, op)).arg(order).arg("PX").arg(ttl.0.max(1)).ignore();
+                all.cmd("SET").arg(keys.request(p, op)).arg(order).arg("PX").arg(ttl.0.max(1));
             }
-            self.pipeline::<()>(&all).await?;
+            self.pipeline::<()>(p, &all).await?;
         }
         for chunk in rebuilt.due.chunks(PAGE) {
             let mut write = ::redis::cmd("ZADD");
@@ -152,14 +154,14 @@ impl Link {
             for (order, at) in chunk {
                 write.arg(at).arg(order);
             }
-            self.command::<i64>(&write).await?;
+            self.command::<i64>(p, &write).await?;
         }
         Ok(())
     }
 
     /// Raises `seq`. Only while every sale of the partition is paused.
     pub(crate) async fn set_seq(&self, keys: &Keyspace, p: Partition, seq: u64) -> Result<(), RedisFault> {
-        self.command::<()>(::redis::cmd("SET").arg(keys.seq(p)).arg(seq)).await?;
+        self.command::<()>(p, ::redis::cmd("SET").arg(keys.seq(p)).arg(seq)).await?;
         self.saw_seq(p, seq);
         Ok(())
     }

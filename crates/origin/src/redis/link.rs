@@ -1,175 +1,218 @@
-//! The connection to Redis. It is shared by all requests and pipelined; when it breaks it is given up, and a new one
-//! is checked before anything is sent over it.
+//! The way to Redis: one server, or the masters of a cluster. Everything is said about a partition, and goes to the
+//! master that has it; all keys of a script or pipeline are that partition's.
+//!
+//! What a master refuses with MOVED or ASK it did not run, so that alone is sent on. Nothing else is ever sent twice.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::Arc;
 
 use ::redis::aio::{ConnectionLike, MultiplexedConnection};
-use ::redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, Pipeline, RedisError};
+use ::redis::{Client, Cmd, FromRedisValue, Pipeline, RedisError, ServerErrorKind, Value as Reply};
 use sluice::model::Partition;
 use sluice::script::keys::Keyspace;
-use sluice::script::{Arg, Script, Value, deduct, preheat, restore, settled};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use sluice::script::{Arg, Script, Value};
 
+use super::cluster::Cluster;
+use super::node::Node;
+use super::redirection::Redirection;
+use super::seqs::Seqs;
 use super::{RedisFault, value};
 
-const CONNECT: Duration = Duration::from_secs(3);
-const COMMAND: Duration = Duration::from_secs(2);
-/// After a failed attempt to connect, others fail at once for so long.
-const REST: Duration = Duration::from_millis(200);
+/// How often a command is sent on before its redirection counts as a refusal.
+const REDIRECTIONS: usize = 5;
 
-/// The connection, and the highest `seq` of each partition that this process has seen.
+/// The servers, and the highest `seq` of each partition that this process has seen.
 pub(crate) struct Link {
-    client: Client,
-    state: Mutex<State>,
-    seqs: Vec<(String, AtomicU64)>,
+    seqs: Seqs,
+    servers: Servers,
 }
 
-#[derive(Default)]
-struct State {
-    current: Option<MultiplexedConnection>,
-    /// Counts connections, so that only the one that failed is given up.
-    generation: u64,
-    rest_until: Option<Instant>,
+enum Servers {
+    One(Arc<Node>),
+    Masters(Cluster),
+}
+
+/// What one server said to a question that has no key.
+pub(crate) struct Told<T> {
+    /// The partitions that it has.
+    pub(crate) partitions: Vec<Partition>,
+    pub(crate) reply: Result<T, RedisFault>,
 }
 
 impl Link {
-    /// Opens nothing yet.
+    /// Opens nothing yet. In a cluster it begins to look for the masters, which needs a runtime.
     pub(crate) fn new(url: &str, keys: &Keyspace) -> Result<Self, RedisError> {
-        let seqs = keys.partitions().map(|p| (keys.seq(p), AtomicU64::new(0))).collect();
-        Ok(Self { client: Client::open(url)?, state: Mutex::default(), seqs })
+        let servers = match Cluster::start(url, keys)? {
+            Some(cluster) => Servers::Masters(cluster),
+            None => Servers::One(Arc::new(Node::new(Client::open(url)?))),
+        };
+        Ok(Self { seqs: Seqs::new(keys), servers })
     }
 
     /// The highest `seq` that this process has seen in a partition.
-    pub(crate) fn known_seq(&self, partition: Partition) -> u64 {
-        self.seqs.get(usize::from(partition.0)).map_or(0, |(_, seq)| seq.load(Ordering::Relaxed))
+    pub(crate) fn known_seq(&self, p: Partition) -> u64 {
+        self.seqs.known(p)
     }
 
     /// A `seq` was seen.
-    pub(crate) fn saw_seq(&self, partition: Partition, seq: u64) {
-        if let Some((_, known)) = self.seqs.get(usize::from(partition.0)) {
-            known.fetch_max(seq, Ordering::Relaxed);
-        }
+    pub(crate) fn saw_seq(&self, p: Partition, seq: u64) {
+        self.seqs.saw(p, seq);
     }
 
-    /// Runs a script: by its SHA1, and in full once where Redis does not know it.
-    pub(crate) async fn eval(&self, script: &Script, keys: &[String], args: &[Arg<'_>]) -> Result<Value, RedisFault> {
-        let (mut connection, generation) = self.connection().await?;
-        let result = eval(&mut connection, script, keys, args).await;
-        self.judge(result, generation).await.and_then(|reply| Ok(value(reply)?))
+    /// Runs a script: by its SHA1, and in full once where Redis does not know it (NOSCRIPT says that nothing was run).
+    pub(crate) async fn eval(
+        &self,
+        p: Partition,
+        script: &Script,
+        keys: &[String],
+        args: &[Arg<'_>],
+    ) -> Result<Value, RedisFault> {
+        let reply = match self.command::<Reply>(p, &call("EVALSHA", script.sha1(), keys, args)).await {
+            Err(RedisFault::Refused(error)) if error.code() == Some("NOSCRIPT") => {
+                self.command::<Reply>(p, &call("EVAL", script.source(), keys, args)).await?
+            }
+            other => other?,
+        };
+        Ok(value(reply)?)
     }
 
     /// Runs a command.
-    pub(crate) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisFault> {
-        let (mut connection, generation) = self.connection().await?;
-        let result = command.query_async(&mut connection).await;
-        self.judge(result, generation).await
+    pub(crate) async fn command<T: FromRedisValue>(&self, p: Partition, command: &Cmd) -> Result<T, RedisFault> {
+        let mut one = ::redis::pipe();
+        one.add_command(command.clone());
+        let reply = self.send(p, &one).await?.pop().unwrap_or(Reply::Nil);
+        read(reply)
     }
 
-    /// Runs commands in one go.
-    pub(crate) async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> Result<T, RedisFault> {
-        let (mut connection, generation) = self.connection().await?;
-        let result = pipeline.query_async(&mut connection).await;
-        self.judge(result, generation).await
+    /// Runs commands in one go; the result is made of all replies.
+    pub(crate) async fn pipeline<T: FromRedisValue>(&self, p: Partition, all: &Pipeline) -> Result<T, RedisFault> {
+        read(Reply::Array(self.send(p, all).await?))
     }
 
-    /// A connection of one's own, for commands that block.
-    pub(crate) async fn own(&self) -> Result<MultiplexedConnection, RedisFault> {
-        self.open().await.map_err(|error| RedisFault::Unsent(error.to_string()))
-    }
-
-    async fn connection(&self) -> Result<(MultiplexedConnection, u64), RedisFault> {
-        let mut state = self.state.lock().await;
-        if let Some(current) = &state.current {
-            return Ok((current.clone(), state.generation));
-        }
-        if state.rest_until.is_some_and(|until| Instant::now() < until) {
-            return Err(RedisFault::Unsent("the last attempt has just failed".to_owned()));
-        }
-        match self.open_checked().await {
-            Ok(connection) => {
-                state.current = Some(connection.clone());
-                state.generation += 1;
-                state.rest_until = None;
-                Ok((connection, state.generation))
-            }
-            Err(error) => {
-                state.rest_until = Some(Instant::now() + REST);
-                Err(RedisFault::Unsent(error.to_string()))
-            }
-        }
-    }
-
-    async fn open(&self) -> Result<MultiplexedConnection, RedisError> {
-        let config =
-            AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(Some(COMMAND));
-        self.client.get_multiplexed_async_connection_with_config(&config).await
-    }
-
-    /// Loads the scripts and compares `seq`: a Redis that has lost its tail is recognised before the first deduct,
-    /// which each deduct then makes sure of by itself.
-    async fn open_checked(&self) -> Result<MultiplexedConnection, RedisError> {
-        let mut connection = self.open().await?;
-        let mut preload = ::redis::pipe();
-        for script in
-            [&*deduct::SCRIPT, &preheat::PREHEAT, &preheat::TERMS, &restore::SCRIPT, &settled::SETTLED, &settled::TRIM]
-        {
-            preload.cmd("SCRIPT").arg("LOAD").arg(script.source()).ignore();
-        }
-        preload.query_async::<()>(&mut connection).await?;
-        for (key, known) in &self.seqs {
-            let seq: Option<u64> = ::redis::cmd("GET").arg(key).query_async(&mut connection).await?;
-            let before = known.fetch_max(seq.unwrap_or(0), Ordering::Relaxed);
-            if seq.unwrap_or(0) < before {
-                tracing::error!(key, seq, known = before, "Redis has lost deducts; its sales refuse until a recovery");
-            }
-        }
-        Ok(connection)
-    }
-
-    /// Gives a connection up over which nothing more can be expected.
-    async fn judge<T>(&self, result: Result<T, RedisError>, generation: u64) -> Result<T, RedisFault> {
-        let error = match result {
-            Ok(reply) => return Ok(reply),
-            Err(error) => error,
+    /// A connection of one's own to a partition's master, for commands that block.
+    pub(crate) async fn own(&self, p: Partition) -> Result<MultiplexedConnection, RedisFault> {
+        let cluster = match &self.servers {
+            Servers::One(node) => return node.own().await,
+            Servers::Masters(cluster) => cluster,
         };
-        if !is_connection(&error) {
-            return Err(RedisFault::Refused(error));
+        let (mut address, mut node) = cluster.master(p).await?;
+        for _ in 0..REDIRECTIONS {
+            let mut connection = node.own().await.inspect_err(|_| cluster.suspect())?;
+            let Some(read) = self.seqs.read(p) else { return Ok(connection) };
+            let reply = connection.req_packed_command(&read).await.map_err(RedisFault::Lost)?;
+            match Redirection::of(&reply) {
+                // It is said once and for all; what is only lent (ASK) is waited for.
+                Some(Redirection { to, guest: false }) => {
+                    cluster.suspect();
+                    address = to.or_at(address);
+                    node = cluster.node(&address)?;
+                }
+                _ => return Ok(connection),
+            }
         }
-        let mut state = self.state.lock().await;
-        if state.generation == generation {
-            state.current = None;
+        Err(RedisFault::Unsent("the partition moves from master to master".to_owned()))
+    }
+
+    /// Asks every server that has a partition something that has no key; and for a key of its, since a master that the
+    /// others have lost still answers what has none.
+    pub(crate) async fn every<T: FromRedisValue>(&self, command: &Cmd) -> Result<Vec<Told<T>>, RedisFault> {
+        let servers = match &self.servers {
+            Servers::One(node) => vec![(self.seqs.partitions().collect(), Arc::clone(node))],
+            Servers::Masters(cluster) => cluster.masters().await?,
+        };
+        let asked = servers.into_iter().map(|(partitions, node)| async move {
+            let (about, mut both) = (partitions.first().copied(), ::redis::pipe());
+            both.add_command(command.clone());
+            if let Some(read) = about.and_then(|p| self.seqs.read(p)) {
+                both.add_command(read);
+            }
+            let replies = node.ask(&self.seqs, about, &both).await;
+            let told = replies.and_then(|replies| read::<Vec<Reply>>(Reply::Array(replies)));
+            Told {
+                partitions,
+                reply: told.and_then(|mut replies| read(replies.drain(..).next().unwrap_or(Reply::Nil))),
+            }
+        });
+        Ok(futures_util::future::join_all(asked).await)
+    }
+
+    /// A reply for each command; refusals are among them.
+    async fn send(&self, p: Partition, commands: &Pipeline) -> Result<Vec<Reply>, RedisFault> {
+        match &self.servers {
+            Servers::One(node) => node.ask(&self.seqs, Some(p), commands).await,
+            Servers::Masters(cluster) => self.send_on(cluster, p, commands).await,
         }
-        Err(RedisFault::Lost(error))
+    }
+
+    /// The same in a cluster: what the master did not run is sent on to where it points.
+    async fn send_on(&self, cluster: &Cluster, p: Partition, commands: &Pipeline) -> Result<Vec<Reply>, RedisFault> {
+        let (mut address, mut node) = cluster.master(p).await?;
+        let mut replies = node.ask(&self.seqs, Some(p), commands).await.inspect_err(|_| cluster.suspect())?;
+        for _ in 0..REDIRECTIONS {
+            if replies.iter().any(is_cluster_down) {
+                cluster.suspect();
+            }
+            let Some(Redirection { to, guest }) = replies.iter().find_map(Redirection::of) else { break };
+            if !guest {
+                cluster.suspect();
+                node.forget(p).await;
+            }
+            address = to.or_at(address);
+            node = cluster.node(&address)?;
+            let open: Vec<usize> =
+                (0..).zip(&replies).filter(|(_, r)| Redirection::of(r).is_some()).map(|(i, _)| i).collect();
+            let mut again = ::redis::pipe();
+            for (_, command) in (0..).zip(commands.cmd_iter()).filter(|(i, _)| open.contains(i)) {
+                if guest {
+                    again.cmd("ASKING");
+                }
+                again.add_command(command.clone());
+            }
+            let answers =
+                node.ask(&self.seqs, (!guest).then_some(p), &again).await.inspect_err(|_| cluster.suspect())?;
+            let every = if guest { 2 } else { 1 };
+            for (i, answer) in open.into_iter().zip(answers.into_iter().skip(every - 1).step_by(every)) {
+                if let Some(reply) = replies.get_mut(i) {
+                    *reply = answer;
+                }
+            }
+        }
+        Ok(replies)
     }
 }
 
-/// Whether an error says that the connection is of no more use.
-pub(crate) fn is_connection(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_timeout() || error.is_connection_dropped() || error.is_unrecoverable_error()
+fn is_cluster_down(reply: &Reply) -> bool {
+    matches!(reply, Reply::ServerError(error) if error.kind() == Some(ServerErrorKind::ClusterDown))
 }
 
-/// EVALSHA, then EVAL once where the script is not known: NOSCRIPT says that nothing was run.
+/// A reply as its caller wants it; an error in it is Redis' refusal.
+fn read<T: FromRedisValue>(reply: Reply) -> Result<T, RedisFault> {
+    let reply = reply.extract_error().map_err(RedisFault::Refused)?;
+    T::from_redis_value(reply).map_err(|error| RedisFault::Refused(error.into()))
+}
+
+fn call(name: &str, script: &str, keys: &[String], args: &[Arg<'_>]) -> Cmd {
+    let mut call = ::redis::cmd(name);
+    call.arg(script).arg(keys.len()).arg(keys);
+    for arg in args {
+        match arg {
+            Arg::Str(text) => call.arg(text),
+            Arg::Int(number) => call.arg(number),
+        };
+    }
+    call
+}
+
+/// EVALSHA, then EVAL once where the script is not known, on a connection of one's own.
 pub(crate) async fn eval(
     connection: &mut (impl ConnectionLike + Send),
     script: &Script,
     keys: &[String],
     args: &[Arg<'_>],
-) -> Result<::redis::Value, RedisError> {
-    let call = |name: &str, script: &str| {
-        let mut call = ::redis::cmd(name);
-        call.arg(script).arg(keys.len()).arg(keys);
-        for arg in args {
-            match arg {
-                Arg::Str(text) => call.arg(text),
-                Arg::Int(number) => call.arg(number),
-            };
+) -> Result<Reply, RedisError> {
+    match call("EVALSHA", script.sha1(), keys, args).query_async(connection).await {
+        Err(error) if error.code() == Some("NOSCRIPT") => {
+            call("EVAL", script.source(), keys, args).query_async(connection).await
         }
-        call
-    };
-    match call("EVALSHA", script.sha1()).query_async(connection).await {
-        Err(error) if error.code() == Some("NOSCRIPT") => call("EVAL", script.source()).query_async(connection).await,
         other => other,
     }
 }

@@ -1,9 +1,15 @@
-//! Redis: a connection that is never replaced in silence, the scripts, and the stream.
+//! Redis: connections that are never replaced in silence, the scripts, and the stream.
 
 pub(crate) mod books;
+mod cluster;
 pub(crate) mod link;
+mod masters;
+mod node;
 pub(crate) mod orders;
+mod redirection;
+mod routes;
 pub(crate) mod sales;
+mod seqs;
 pub(crate) mod stream;
 
 use sluice::script::Value;

@@ -53,7 +53,8 @@ impl Link {
         call: &Deduct<'_>,
         answers: &Answers,
     ) -> Result<Reply, RedisFault> {
-        let reply = self.eval(&deduct::SCRIPT, &call.keys(keys), &call.args(answers)).await?;
+        let reply =
+            self.eval(keys.partition_of(call.sku), &deduct::SCRIPT, &call.keys(keys), &call.args(answers)).await?;
         let reply = deduct::parse(reply)?;
         self.saw_seq(keys.partition_of(call.sku), reply.seq);
         Ok(reply)
@@ -61,13 +62,13 @@ impl Link {
 
     /// Gives an order's stock back.
     pub(crate) async fn restore(&self, keys: &Keyspace, call: &Restore<'_>) -> Result<Restored, RedisFault> {
-        let reply = self.eval(&restore::SCRIPT, &call.keys(keys), &call.args()).await?;
+        let reply = self.eval(keys.partition_of(call.sku), &restore::SCRIPT, &call.keys(keys), &call.args()).await?;
         Ok(restore::parse(&reply)?)
     }
 
     /// An order, while Redis remembers it.
     pub(crate) async fn order(&self, keys: &Keyspace, id: &OrderId) -> Result<Option<Known>, RedisFault> {
-        let fields = self.command(::redis::cmd("HGETALL").arg(keys.order(id))).await?;
+        let fields = self.command(id.partition(), ::redis::cmd("HGETALL").arg(keys.order(id))).await?;
         Ok(Known::read(id, fields))
     }
 
@@ -79,17 +80,18 @@ impl Link {
         lease: Millis,
         most: u64,
     ) -> Result<Vec<OrderId>, RedisFault> {
-        Ok(due::parse(self.eval(&due::SCRIPT, &[keys.due(partition)], &due::args(lease, most)).await?)?)
+        Ok(due::parse(self.eval(partition, &due::SCRIPT, &[keys.due(partition)], &due::args(lease, most)).await?)?)
     }
 
     /// An order is no longer to be paid.
     pub(crate) async fn not_due(&self, keys: &Keyspace, id: &OrderId) -> Result<(), RedisFault> {
-        self.command(::redis::cmd("ZREM").arg(keys.due(id.partition())).arg(id.as_str())).await
+        self.command(id.partition(), ::redis::cmd("ZREM").arg(keys.due(id.partition())).arg(id.as_str())).await
     }
 
     /// The ids of a user's orders that Redis counts against the quota.
     pub(crate) async fn orders_of(&self, keys: &Keyspace, sku: &Sku, user: &User) -> Result<Vec<OrderId>, RedisFault> {
-        let list: Option<String> = self.command(::redis::cmd("HGET").arg(keys.buyers(sku)).arg(user.as_str())).await?;
+        let list: Option<String> =
+            self.command(keys.partition_of(sku), ::redis::cmd("HGET").arg(keys.buyers(sku)).arg(user.as_str())).await?;
         let list = list.unwrap_or_default();
         let ids = list.split(',').filter_map(|entry| entry.split_once(':')).map(|(id, _)| OrderId::parse(id));
         Ok(ids.flatten().collect())

@@ -7,7 +7,6 @@ mod batch;
 pub(crate) mod plan;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sluice::model::Partition;
@@ -51,9 +50,9 @@ pub(crate) async fn run(app: Arc<App>, partition: Partition, mut shutdown: Shutd
                 continue;
             }
         };
-        app.settling.fetch_add(1, Ordering::Relaxed);
+        app.begins_to_settle(partition);
         let broken = settler.rounds(&mut backoff).await;
-        app.settling.fetch_sub(1, Ordering::Relaxed);
+        app.ceases_to_settle(partition);
         match broken {
             Err(Broken::Shutdown) | Ok(()) => return,
             Err(error) => {
@@ -79,7 +78,7 @@ struct Settler<'a> {
 impl<'a> Settler<'a> {
     async fn start(app: &'a App, partition: Partition, shutdown: Shutdown) -> Result<Self, Broken> {
         let mut consumer = Consumer {
-            connection: app.redis.own().await?,
+            connection: app.redis.own(partition).await?,
             keys: app.config.keyspace.clone(),
             partition,
             name: app.config.consumer.clone(),

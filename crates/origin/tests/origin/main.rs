@@ -12,6 +12,7 @@
 mod admin;
 mod books;
 mod claims;
+mod cluster;
 mod databases;
 mod http;
 mod life;

@@ -1,6 +1,7 @@
 //! What the tests stand on: a Redis, an origin, a client that signs as the edge does, and eyes into both stores.
 
 pub mod client;
+pub mod cluster;
 pub mod gateway;
 pub mod proxy;
 pub mod redis;
@@ -10,6 +11,7 @@ pub mod sql;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
+pub use cluster::Cluster;
 pub use shop::Shop;
 
 /// Asks until it is so; after 20 s the test has failed.

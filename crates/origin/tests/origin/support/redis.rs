@@ -12,42 +12,40 @@ use super::free_port;
 /// Killed when it is dropped.
 pub struct Redis {
     pub url: String,
+    pub port: u16,
+    more: Vec<String>,
     child: Child,
-    _folder: TempDir,
+    folder: TempDir,
     connection: MultiplexedConnection,
 }
 
 impl Redis {
     pub async fn start() -> Self {
+        Self::start_with(Vec::new).await
+    }
+
+    /// With more of redis-server's options, made anew for each attempt.
+    pub async fn start_with(more: impl Fn() -> Vec<String>) -> Self {
         // Another process may take the port first; then the next one will do.
         for _ in 0..5 {
-            if let Some(redis) = Self::try_start().await {
-                return redis;
+            let (folder, port, more) = (tempfile::tempdir().unwrap(), free_port(), more());
+            if let Some((child, connection)) = spawn(&folder, port, &more).await {
+                return Self { url: url(port), port, more, child, folder, connection };
             }
         }
         panic!("redis-server does not start: is something wrong with it?")
     }
 
-    async fn try_start() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let mut child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .args(["--dir", folder.path().to_str().unwrap()])
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server must be on PATH: apt-get install redis-server");
-        let url = format!("redis://127.0.0.1:{port}");
-        let client = redis::Client::open(url.as_str()).unwrap();
-        loop {
-            if let Ok(connection) = client.get_multiplexed_async_connection().await {
-                return Some(Self { url, child, _folder: folder, connection });
-            }
-            if child.try_wait().unwrap().is_some() {
-                return None;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    /// Kills it; its data is lost, for it writes none.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again after that, in the same place.
+    pub async fn start_again(&mut self) {
+        let again = spawn(&self.folder, self.port, &self.more).await;
+        (self.child, self.connection) = again.expect("its port is free still");
     }
 
     /// Runs a command, its words split at spaces.
@@ -78,5 +76,29 @@ impl Drop for Redis {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+fn url(port: u16) -> String {
+    format!("redis://127.0.0.1:{port}")
+}
+
+async fn spawn(folder: &TempDir, port: u16, more: &[String]) -> Option<(Child, MultiplexedConnection)> {
+    let mut child = Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+        .args(["--dir", folder.path().to_str().unwrap()])
+        .args(more)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("redis-server must be on PATH: apt-get install redis-server");
+    let client = redis::Client::open(url(port)).unwrap();
+    loop {
+        if let Ok(connection) = client.get_multiplexed_async_connection().await {
+            return Some((child, connection));
+        }
+        if child.try_wait().unwrap().is_some() {
+            return None;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -35,7 +35,7 @@ impl Shop {
     pub async fn new() -> Self {
         let redis = Redis::start().await;
         let sql = Sql::new().await;
-        let done = tool(&redis.url, &sql.url, "migrate").await;
+        let done = tool(&redis.url, &sql.url, 1, "migrate").await;
         assert!(done.status.success(), "{done:?}");
         Self { redis, sql }
     }
@@ -55,17 +55,12 @@ impl Shop {
 
     /// Runs `sluice-origin` as a tool, its words split at spaces.
     pub async fn tool(&self, line: &str) -> Output {
-        tool(&self.redis.url, &self.sql.url, line).await
+        tool(&self.redis.url, &self.sql.url, 1, line).await
     }
 
     /// Settings with short waits.
     pub fn config(&self) -> Config {
-        let mut config = Config::new(&self.redis.url, &self.sql.url, SECRET);
-        config.consumer = format!("test-{}", free_port());
-        config.take_over_after = Duration::from_millis(300);
-        config.tend_every = Duration::from_millis(100);
-        config.poll_every = Duration::from_millis(50);
-        config
+        config(&self.redis.url, &self.sql.url)
     }
 
     pub async fn origin(&self) -> Running {
@@ -73,18 +68,7 @@ impl Shop {
     }
 
     pub async fn origin_with(&self, config: Config) -> Running {
-        let public = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let admin = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let [port, admin_port] = [&public, &admin].map(|listener| listener.local_addr().unwrap().port());
-        let origin = build(config).await.unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async move {
-            let _ = stopped.await;
-        };
-        let task = tokio::spawn(run(origin, Listeners { public, admin: Some(admin) }, shutdown));
-        let client = Client::new(port);
-        until("the origin is ready", || async { client.get("/readyz").await.status == 200 }).await;
-        Running { client, admin: Client::new(admin_port), stop: Some(stop), task: Some(task) }
+        Running::start(config).await
     }
 
     /// An origin as a process of its own, to be killed.
@@ -144,6 +128,22 @@ impl Shop {
 }
 
 impl Running {
+    /// Builds and runs it, and waits until it is ready.
+    pub async fn start(config: Config) -> Self {
+        let public = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let admin = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let [port, admin_port] = [&public, &admin].map(|listener| listener.local_addr().unwrap().port());
+        let origin = build(config).await.unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async move {
+            let _ = stopped.await;
+        };
+        let task = tokio::spawn(run(origin, Listeners { public, admin: Some(admin) }, shutdown));
+        let client = Client::new(port);
+        until("the origin is ready", || async { client.get("/readyz").await.status == 200 }).await;
+        Self { client, admin: Client::new(admin_port), stop: Some(stop), task: Some(task) }
+    }
+
     /// A counter of `/metrics`.
     pub async fn counter(&self, name: &str) -> u64 {
         let text = self.admin.get("/metrics").await.body;
@@ -175,6 +175,19 @@ fn binary() -> Command {
     command
 }
 
-async fn tool(redis: &str, database: &str, line: &str) -> Output {
-    binary().args(line.split(' ')).env("REDIS_URL", redis).env("DATABASE_URL", database).output().await.unwrap()
+/// Settings with short waits.
+pub fn config(redis: &str, database: &str) -> Config {
+    let mut config = Config::new(redis, database, SECRET);
+    config.consumer = format!("test-{}", free_port());
+    config.take_over_after = Duration::from_millis(300);
+    config.tend_every = Duration::from_millis(100);
+    config.poll_every = Duration::from_millis(50);
+    config
+}
+
+/// Runs `sluice-origin` as a tool, its words split at spaces.
+pub async fn tool(redis: &str, database: &str, partitions: u16, line: &str) -> Output {
+    let mut tool = binary();
+    tool.env("REDIS_URL", redis).env("DATABASE_URL", database).env("ORIGIN_PARTITIONS", partitions.to_string());
+    tool.args(line.split(' ')).output().await.unwrap()
 }
