@@ -11,6 +11,8 @@ pub mod config;
 mod domain;
 mod due;
 mod events;
+#[cfg(test)]
+mod faults;
 mod http;
 mod metrics;
 mod ops;

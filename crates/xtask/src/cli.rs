@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{bench, checks, conformance, console, deploy, dev, fuzz, gate, mutants, rush, user};
+use crate::{checks, conformance, console, deploy, dev, faults, fuzz, gate, mutants, rush, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -33,6 +33,11 @@ enum Command {
     /// Uses the running `cargo xtask dev`, with a sale of its own, or else a stack of its own on free ports. Exits
     /// with 1 when an invariant is broken.
     Rush(rush::Options),
+    /// Break real processes at random while a sale goes on, mend them, and check the books.
+    ///
+    /// Each schedule has a seed, and a Redis, a database and one or two origins of its own. Exits with 1 when an invariant
+    /// is broken, and prints the command that runs the same schedule again.
+    Faults(faults::Options),
     /// Run all checks and tests, or the named parts of them. Installs what it needs.
     Test {
         /// The parts; all when none is named.
@@ -47,11 +52,6 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Measure the gate beside what would be deployed in its place, on this machine, in one run.
-    ///
-    /// All contenders run in the same workerd on the same Redis, in turns. A target that is missed is reported and is no
-    /// failure; a request with an answer that its scenario does not allow is one.
-    Bench(bench::Options),
     /// Check a gate.toml, or put it in force while the gate runs.
     #[command(subcommand)]
     Gate(gate::Task),
@@ -102,13 +102,16 @@ fn run(command: &Command) -> Result<ExitCode> {
             let holds = rush::run(options)?;
             return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Command::Faults(ref options) => {
+            let holds = faults::run(options)?;
+            return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::Test { ref parts, keep_going } => checks::run(parts, keep_going)?,
         Command::Conformance { json } => {
             let report = conformance::run()?;
             report.print(json)?;
             return Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Bench(ref options) => bench::run(options)?,
         Command::Gate(ref task) => gate::run(task)?,
         Command::Fuzz(ref options) => fuzz::run(options)?,
         Command::Mutants(ref options) => mutants::run(options)?,

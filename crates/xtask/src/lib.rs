@@ -1,6 +1,5 @@
 //! The tools of Sluice: `cargo xtask --help`, and [`stack`], which tests use to run everything for real.
 
-pub mod bench;
 pub mod build;
 pub mod checks;
 pub mod cli;
@@ -11,6 +10,7 @@ pub mod console;
 pub mod deploy;
 pub mod dev;
 pub mod edge;
+pub mod faults;
 pub mod fuzz;
 pub mod gate;
 pub mod mutants;

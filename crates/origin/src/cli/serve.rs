@@ -1,13 +1,16 @@
 //! `sluice-origin serve`.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
+use sluice::model::Millis;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Stores;
+use super::when;
 use crate::config::{Secrets, Tokens};
 use crate::{Listeners, build, run};
 
@@ -41,6 +44,12 @@ pub(super) struct Serve {
     /// Secret by which they are signed.
     #[arg(long, env = "WEBHOOK_SECRET", hide_env_values = true, value_parser = secrets)]
     webhook_secret: Option<Secrets>,
+    /// Entries that another origin has had in hand for longer are taken over from it: longer than any batch can take.
+    #[arg(long, env = "ORIGIN_TAKE_OVER_AFTER", default_value = "1m", value_parser = when::span)]
+    take_over_after: Millis,
+    /// How often SQL is swept for orders that were not paid in time and that Redis has forgotten.
+    #[arg(long, env = "ORIGIN_SWEEP_EVERY", default_value = "1m", value_parser = when::span)]
+    sweep_every: Millis,
     /// The edge has a Redis of its own, so it finishes claims itself.
     #[arg(long, env = "ORIGIN_SEPARATE_REDIS")]
     separate_redis: bool,
@@ -70,6 +79,10 @@ impl Serve {
         config.payment_secrets = self.payment_secret;
         config.webhook = self.webhook.zip(self.webhook_secret);
         config.shares_claims = !self.separate_redis;
+        config.take_over_after = Duration::from_millis(self.take_over_after.0);
+        // Looked for often enough that nobody waits much longer than that.
+        config.tend_every = config.tend_every.min(config.take_over_after);
+        config.sweep_every = Duration::from_millis(self.sweep_every.0);
         config.consumer = self.consumer.unwrap_or_else(|| consumer(public.local_addr().unwrap_or(self.listen)));
         let origin = build(config).await?;
         tracing::info!(listen = %public.local_addr()?, "the origin serves");

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ::redis::aio::{ConnectionLike, MultiplexedConnection};
+use ::redis::aio::ConnectionLike;
 use ::redis::{Client, Cmd, FromRedisValue, Pipeline, RedisError, ServerErrorKind, Value as Reply};
 use sluice::model::Partition;
 use sluice::script::keys::Keyspace;
@@ -14,6 +14,7 @@ use sluice::script::{Arg, Script, Value};
 use super::cluster::Cluster;
 use super::node::Node;
 use super::redirection::Redirection;
+use super::seam::Connection;
 use super::seqs::Seqs;
 use super::{RedisFault, value};
 
@@ -89,7 +90,7 @@ impl Link {
     }
 
     /// A connection of one's own to a partition's master, for commands that block.
-    pub(crate) async fn own(&self, p: Partition) -> Result<MultiplexedConnection, RedisFault> {
+    pub(crate) async fn own(&self, p: Partition) -> Result<Connection, RedisFault> {
         let cluster = match &self.servers {
             Servers::One(node) => return node.own().await,
             Servers::Masters(cluster) => cluster,

@@ -9,6 +9,7 @@ pub(crate) mod orders;
 mod redirection;
 mod routes;
 pub(crate) mod sales;
+pub(crate) mod seam;
 mod seqs;
 pub(crate) mod stream;
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use ::redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use ::redis::aio::ConnectionLike as _;
 use ::redis::{AsyncConnectionConfig, Client, FromRedisValue as _, Pipeline, RedisError, Value};
 use sluice::model::Partition;
 use sluice::script::{deduct, preheat, restore, settled};
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::RedisFault;
 use super::redirection::Redirection;
+use super::seam::{self, Connection};
 use super::seqs::Seqs;
 
 /// How long a connection may take.
@@ -36,14 +37,14 @@ struct State {
 }
 
 struct Live {
-    connection: MultiplexedConnection,
+    connection: Connection,
     /// The partitions whose `seq` was compared over this connection.
     compared: HashSet<Partition>,
 }
 
 /// A connection that may be used for a partition.
 enum Checked {
-    Ready(MultiplexedConnection, u64),
+    Ready(Connection, u64),
     /// The partition is no longer here: nothing was sent.
     Elsewhere(Value),
 }
@@ -89,7 +90,7 @@ impl Node {
     }
 
     /// A connection of one's own.
-    pub(super) async fn own(&self) -> Result<MultiplexedConnection, RedisFault> {
+    pub(super) async fn own(&self) -> Result<Connection, RedisFault> {
         open(&self.client).await.map_err(|error| RedisFault::Unsent(error.to_string()))
     }
 
@@ -138,7 +139,7 @@ impl Node {
 }
 
 /// A connection by which every script is known.
-async fn prepared(client: &Client) -> Result<MultiplexedConnection, RedisError> {
+async fn prepared(client: &Client) -> Result<Connection, RedisError> {
     let mut connection = open(client).await?;
     let mut preload = ::redis::pipe();
     for script in
@@ -151,9 +152,9 @@ async fn prepared(client: &Client) -> Result<MultiplexedConnection, RedisError> 
 }
 
 /// Opens a connection on which no command waits for ever.
-pub(super) async fn open(client: &Client) -> Result<MultiplexedConnection, RedisError> {
+pub(super) async fn open(client: &Client) -> Result<Connection, RedisError> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(Some(COMMAND));
-    client.get_multiplexed_async_connection_with_config(&config).await
+    client.get_multiplexed_async_connection_with_config(&config).await.map(seam::connection)
 }
 
 /// Whether an error says that the connection is of no more use.

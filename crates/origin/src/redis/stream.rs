@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ::redis::aio::MultiplexedConnection;
 use ::redis::{FromRedisValue as _, RedisError, Value, cmd};
 use sluice::model::{Millis, OrderId, Partition};
 use sluice::script::keys::Keyspace;
 use sluice::script::settled::{SETTLED, Settled, TRIM};
 
 use super::link::eval;
+use super::seam::Connection;
 
 /// The consumer group that settles.
 pub(crate) const GROUP: &str = "settle";
@@ -33,7 +33,7 @@ pub(crate) enum From<'a> {
 
 /// One consumer on a connection of its own.
 pub(crate) struct Consumer {
-    pub(crate) connection: MultiplexedConnection,
+    pub(crate) connection: Connection,
     pub(crate) keys: Keyspace,
     pub(crate) partition: Partition,
     pub(crate) name: String,

@@ -2,16 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
+#[cfg(test)]
+use sea_orm::ConnectionTrait as _;
+#[cfg(not(test))]
+use sea_orm::TransactionTrait as _;
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{
-    ColumnTrait as _, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, EntityTrait as _, IsolationLevel,
-    QueryFilter as _, QueryOrder as _, QuerySelect as _, TransactionTrait as _,
+    ColumnTrait as _, DbBackend, DbErr, EntityTrait as _, IsolationLevel, QueryFilter as _, QueryOrder as _,
+    QuerySelect as _,
 };
 use sluice::model::{Millis, Partition};
 
 use super::entity::{dead_letter, inventory, order, outbox, partition, sale};
 use super::outbox::Task;
 use super::sales::{Listed, listed};
+use super::seam::{Pool, Tx};
 use super::{Sql, WORK, int};
 use crate::domain::order::{Placed, status};
 use crate::domain::sale::Status;
@@ -126,7 +131,7 @@ impl Sql {
 }
 
 /// A transaction in which every statement sees the same moment.
-async fn snapshot(pool: &DatabaseConnection) -> Result<DatabaseTransaction, DbErr> {
+async fn snapshot(pool: &Pool) -> Result<Tx, DbErr> {
     if pool.get_database_backend() == DbBackend::Sqlite {
         // There every transaction is one.
         return pool.begin().await;
@@ -134,7 +139,7 @@ async fn snapshot(pool: &DatabaseConnection) -> Result<DatabaseTransaction, DbEr
     pool.begin_with_config(Some(IsolationLevel::RepeatableRead), None).await
 }
 
-async fn read(tx: &DatabaseTransaction, p: Partition) -> anyhow::Result<Books> {
+async fn read(tx: &Tx, p: Partition) -> anyhow::Result<Books> {
     let row = partition::Entity::find_by_id(i32::from(p.0)).one(tx).await?;
     let mut books = Books { seq: row.map_or(0, |row| u64::try_from(row.seq).unwrap_or(0)), ..Books::default() };
     let live = [Status::Open.as_str(), Status::Paused.as_str()];
@@ -160,7 +165,7 @@ async fn read(tx: &DatabaseTransaction, p: Partition) -> anyhow::Result<Books> {
 }
 
 /// The orders of a sale that count against a quota, or whose operation may still be repeated.
-async fn kept_of(tx: &DatabaseTransaction, listed: &Listed, remembered_from: Millis) -> Result<Vec<Kept>, DbErr> {
+async fn kept_of(tx: &Tx, listed: &Listed, remembered_from: Millis) -> Result<Vec<Kept>, DbErr> {
     let mut all = Vec::new();
     let mut after = String::new();
     loop {

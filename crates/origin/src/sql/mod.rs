@@ -14,6 +14,7 @@ pub(crate) mod outbox;
 pub(crate) mod partitions;
 pub(crate) mod payments;
 pub(crate) mod sales;
+mod seam;
 pub(crate) mod settle;
 mod stock;
 
@@ -21,12 +22,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
+#[cfg(not(test))]
+use sea_orm::TransactionTrait as _;
 use sea_orm::sea_query::{IntoIden, OnConflict};
-use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, RuntimeErr, TransactionTrait as _};
+use sea_orm::{DbErr, RuntimeErr};
 use sea_orm_migration::MigratorTrait as _;
 
 use connect::Pools;
 use migration::Migrator;
+use seam::{Pool, Tx};
 
 /// How long a question may take, and whatever a client waits for.
 const ANSWER: Duration = Duration::from_secs(4);
@@ -59,17 +63,17 @@ impl Sql {
     }
 
     /// For what only reads.
-    fn reader(&self) -> DatabaseConnection {
-        self.pools().1.reader
+    fn reader(&self) -> Pool {
+        seam::pool(self.pools().1.reader)
     }
 
     /// For what writes.
-    fn writer(&self) -> DatabaseConnection {
-        self.pools().1.writer
+    fn writer(&self) -> Pool {
+        seam::pool(self.pools().1.writer)
     }
 
     /// A transaction that writes.
-    async fn begin(&self) -> Result<DatabaseTransaction, DbErr> {
+    async fn begin(&self) -> Result<Tx, DbErr> {
         self.writer().begin().await
     }
 
@@ -115,7 +119,7 @@ impl Sql {
     async fn migrate(&self) -> Result<(), DbErr> {
         let mut tries_left = 5u32;
         loop {
-            match Migrator::up(&self.writer(), None).await {
+            match Migrator::up(&self.pools().1.writer, None).await {
                 Ok(()) => return Ok(()),
                 Err(error) if tries_left == 0 => return Err(error),
                 Err(_) => tries_left -= 1,

@@ -2,7 +2,7 @@
 
 use super::{cargo, deny, tree, web};
 use crate::build::{self, Variant};
-use crate::{conformance, console, deploy, dev, fuzz, rush, tools};
+use crate::{conformance, console, deploy, dev, faults, fuzz, rush, tools};
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 
@@ -33,6 +33,8 @@ pub enum Part {
     Lock,
     /// The origin against a real redis-server and SQL.
     Origin,
+    /// Schedules of faults, inside the origin's process and over real ones.
+    Faults,
     /// Whole stacks: tests/live, and the stack itself.
     Live,
     /// `wrangler deploy --dry-run`.
@@ -45,7 +47,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, quick ones first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Fmt,
         Self::Tree,
         Self::Deny,
@@ -58,6 +60,7 @@ impl Part {
         Self::Conformance,
         Self::Lock,
         Self::Origin,
+        Self::Faults,
         Self::Live,
         Self::Deploy,
         Self::Dev,
@@ -80,6 +83,7 @@ impl Part {
             Self::Conformance => "conformance",
             Self::Lock => "lock",
             Self::Origin => "origin",
+            Self::Faults => "faults",
             Self::Live => "live",
             Self::Deploy => "deploy",
             Self::Dev => "dev",
@@ -103,6 +107,7 @@ impl Part {
             Self::Conformance => "npm's clients for Upstash and the bridge",
             Self::Lock => "locks, against real redis-servers",
             Self::Origin => "the origin, a real Redis, SQLite, PostgreSQL and MariaDB",
+            Self::Faults => "faults at random, inside the origin and over real processes",
             Self::Live => "whole stacks",
             Self::Deploy => "deployment, dry run",
             Self::Dev => "the lines that `dev` prints",
@@ -128,6 +133,7 @@ impl Part {
             Self::Conformance => clients(),
             Self::Lock => cargo::with_redis(&["lock"]),
             Self::Origin => cargo::origin(),
+            Self::Faults => faults::check(),
             Self::Live => cargo::with_redis(&["stack", "live"]),
             Self::Deploy => deploy::run(true),
             Self::Dev => dev::check(&dev::Options { check: true, ..dev::Options::default() }),

@@ -89,6 +89,7 @@ pub struct Builder {
     pub(super) partitions: u16,
     pub(super) appendfsync: AppendFsync,
     pub(super) redis_url: Option<String>,
+    pub(super) database_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
     pub(super) kv: Option<String>,
     pub(super) analytics: Option<String>,
@@ -110,6 +111,7 @@ impl Default for Builder {
             partitions: 1,
             appendfsync: AppendFsync::default(),
             redis_url: None,
+            database_url: None,
             bindings: BTreeMap::new(),
             kv: None,
             analytics: None,
@@ -158,6 +160,13 @@ impl Builder {
     pub fn redis_at(mut self, url: &str) -> Self {
         self.redis_url = Some(url.to_owned());
         self.without(Part::Redis)
+    }
+
+    /// A database that is there already, by its URL, in place of an SQLite file of the stack's own.
+    #[must_use]
+    pub fn database_at(mut self, url: &str) -> Self {
+        self.database_url = Some(url.to_owned());
+        self
     }
 
     /// How many partitions gate and origin have.
@@ -294,6 +303,7 @@ impl Builder {
             partitions: self.partitions,
             appendfsync: self.appendfsync,
             redis_url: self.redis_url.clone(),
+            database_url: self.database_url.clone(),
             bindings: self.bindings.clone(),
             kv: self.kv.clone(),
             analytics: self.analytics.clone(),

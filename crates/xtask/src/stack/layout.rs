@@ -28,6 +28,7 @@ pub struct Layout {
     pub(super) partitions: u16,
     pub(super) appendfsync: AppendFsync,
     pub(super) redis_url: Option<String>,
+    pub(super) database_url: Option<String>,
     pub(super) bindings: BTreeMap<String, String>,
     pub(super) kv: Option<String>,
     pub(super) analytics: Option<String>,
@@ -73,7 +74,8 @@ impl Layout {
     /// The origin's SQL database.
     #[must_use]
     pub fn database_url(&self) -> String {
-        format!("sqlite://{}?mode=rwc", self.folder.join("origin.sqlite").display())
+        let file = || format!("sqlite://{}?mode=rwc", self.folder.join("origin.sqlite").display());
+        self.database_url.clone().unwrap_or_else(file)
     }
 
     /// The text bindings of the Worker.

@@ -15,6 +15,7 @@ pub struct Sale {
     per_user: u64,
     starts_at: String,
     ends_at: String,
+    pay_within: Option<String>,
     if_missing: bool,
 }
 
@@ -30,6 +31,7 @@ impl Sale {
             per_user: 1,
             starts_at: "now".to_owned(),
             ends_at: "+2h".to_owned(),
+            pay_within: None,
             if_missing: false,
         }
     }
@@ -62,6 +64,13 @@ impl Sale {
         self
     }
 
+    /// How long an order may stay unpaid: `1500ms`, `30m`.
+    #[must_use]
+    pub fn pay_within(mut self, span: &str) -> Self {
+        self.pay_within = Some(span.to_owned());
+        self
+    }
+
     /// Leaves a sale that exists already as it is.
     #[must_use]
     pub fn if_missing(mut self) -> Self {
@@ -91,6 +100,7 @@ impl Sale {
         ];
         // `--name=value`: a value may begin with a dash.
         words.extend(options.map(|(name, value)| format!("{name}={value}")));
+        words.extend(self.pay_within.iter().map(|span| format!("--pay-within={span}")));
         if self.if_missing {
             words.push("--if-missing".into());
         }
