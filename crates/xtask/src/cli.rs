@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::build::{self, Variant};
-use crate::{checks, conformance, console, deploy, dev, faults, fuzz, gate, mutants, rush, user};
+use crate::{bench, checks, conformance, console, deploy, dev, faults, fuzz, gate, mutants, rush, user};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -52,6 +52,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Measure the gate beside what would be deployed in its place, on this machine, in one run.
+    ///
+    /// All contenders run in the same workerd on the same Redis, in turns. A target that is missed is reported and is no
+    /// failure; a request with an answer that its scenario does not allow is one.
+    Bench(bench::Options),
     /// Check a gate.toml, or put it in force while the gate runs.
     #[command(subcommand)]
     Gate(gate::Task),
@@ -112,6 +117,7 @@ fn run(command: &Command) -> Result<ExitCode> {
             report.print(json)?;
             return Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Command::Bench(ref options) => bench::run(options)?,
         Command::Gate(ref task) => gate::run(task)?,
         Command::Fuzz(ref options) => fuzz::run(options)?,
         Command::Mutants(ref options) => mutants::run(options)?,

@@ -1,5 +1,6 @@
 //! The tools of Sluice: `cargo xtask --help`, and [`stack`], which tests use to run everything for real.
 
+pub mod bench;
 pub mod build;
 pub mod checks;
 pub mod cli;

@@ -12,7 +12,7 @@ mod size;
 mod stamp;
 
 pub use lock::exclusive;
-pub use native::{SERVICES, services};
+pub use native::{SERVICES, loaded, services};
 pub use size::{BUDGET_GZIPPED, Size};
 
 use crate::{paths, tools};

@@ -2,6 +2,7 @@
 
 use crate::{command, paths};
 use anyhow::Result;
+use std::path::PathBuf;
 
 /// The binaries that a stack is made of.
 pub const SERVICES: [&str; 2] = ["sluice-bridge", "sluice-origin"];
@@ -22,4 +23,23 @@ pub fn services() -> Result<()> {
     }
     cargo.arg("--target-dir").arg(paths::target()?);
     command::run(&mut cargo)
+}
+
+/// What runs beside the edge under load.
+const LOADED: [&str; 2] = ["sluice-bridge", "sluice-bench-origin"];
+
+/// Builds the bridge and the bench's origin optimised, and returns the folder that holds them.
+///
+/// # Errors
+/// When they do not compile.
+pub fn loaded() -> Result<PathBuf> {
+    let mut cargo = command::cargo();
+    cargo.args(["build", "--profile", "load"]);
+    for package in LOADED {
+        cargo.args(["--package", package]);
+    }
+    let target = paths::target()?;
+    cargo.arg("--target-dir").arg(&target);
+    command::run(&mut cargo)?;
+    Ok(target.join("load"))
 }

@@ -41,6 +41,7 @@ pub use process::{Process, Spec};
 pub use sale::Sale;
 pub use secrets::Secrets;
 pub use sql::{Kind as SqlKind, SqlServer};
+pub(crate) use worker::quoted;
 
 use anyhow::{Context, Result};
 use guard::Guard;
@@ -217,6 +218,16 @@ impl Stack {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         others.extend([port, admin]);
         Ok((process, url))
+    }
+
+    /// One more process of any kind, started at once. It logs beside the parts and stops when it is dropped.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn beside(&self, name: &str, spec: Spec) -> Result<Process> {
+        let process = Process::new(name, spec, &self.layout, &self.guard);
+        process.spawn()?;
+        Ok(process)
     }
 
     /// Creates a sale with `sluice-origin sale create`.

@@ -108,7 +108,7 @@ const flood :Workerd.Worker = (
 }
 
 /// A string of Cap'n Proto's text format.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
         match character {
