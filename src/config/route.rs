@@ -80,6 +80,8 @@ pub enum BodyRule {
     Any,
     /// The JSON of an order.
     Order,
+    /// Nothing: the path says it all. So the origin is vouched for that there is none.
+    None,
 }
 
 /// What happens when Redis is away.
@@ -136,8 +138,10 @@ pub(super) fn route(
     let action = section.choice("action", &actions, false);
     let user = section.choice("user", &[("required", UserRule::Required), ("optional", UserRule::Optional)], false);
     let idempotency = idempotency(section, faults);
-    let body = section.choice("body", &[("any", BodyRule::Any), ("order", BodyRule::Order)], false);
+    let bodies = [("any", BodyRule::Any), ("order", BodyRule::Order), ("none", BodyRule::None)];
+    let body = section.choice("body", &bodies, false);
     let body_limit = section.number("body_limit", 0..=1_048_576, Some(65_536));
+    let body_limit = body_limit.map(|limit| if body == Some(BodyRule::None) { 0 } else { limit });
     let named: Vec<Option<usize>> = section.texts("limits").iter().map(|(name, at)| find(name, at)).collect();
     let shadow = section.flag("shadow", false);
     let down = [("closed", OnRedisDown::Closed), ("open", OnRedisDown::Open), ("local", OnRedisDown::Local)];

@@ -183,7 +183,7 @@ fn body(route: &Route, request: &Request) -> Result<u32, Problem> {
             _ => Ok(1),
         },
         (Body::Whole(bytes), _) if bytes.len() > route.body_limit => Err(Code::BodyTooLarge.into()),
-        (Body::Whole(_), BodyRule::Any) => Ok(1),
+        (Body::Whole(_), BodyRule::Any | BodyRule::None) => Ok(1),
         (Body::Whole(bytes), BodyRule::Order) => {
             let order = OrderRequest::parse(request.header("content-type"), bytes)?;
             Ok(order.quantity)

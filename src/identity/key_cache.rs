@@ -169,6 +169,15 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_a_fetch_waits_until_its_deadline_and_not_a_moment_longer() {
+        let mut cache = fetched();
+        assert_eq!(look(&mut cache, "b", 31_000), Look::Fetch);
+        assert_eq!(look(&mut cache, "b", 32_999), Look::Wait);
+        // It was cancelled, and the floor keeps another one back.
+        assert_eq!(look(&mut cache, "b", 33_000), Look::Away(Millis(28_000)));
+    }
+
+    #[test]
     fn an_old_set_is_used_while_one_request_refreshes_it() {
         let mut cache = fetched();
         assert!(is_found(&look(&mut cache, "a", 600_999), false));

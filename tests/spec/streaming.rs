@@ -30,6 +30,7 @@ fn operations_and_orders_are_read_whole_and_the_rest_is_not() {
     assert_eq!(reads("POST", "/v1/hook"), Some(65_536));
     assert_eq!(reads("POST", "/v1/sales/demo/token"), Some(65_536), "it is not sent on, and its limit holds");
     assert_eq!(reads("POST", "/__gate/reset"), Some(16_384));
+    assert_eq!(reads("POST", "/v1/orders/1/cancel"), Some(0), "nothing may come, and that is vouched for");
     for (method, path) in
         [("POST", "/v1/reviews"), ("GET", "/v1/orders/1"), ("POST", "/nowhere"), ("PUT", "/v1/reviews")]
     {
@@ -74,4 +75,27 @@ fn a_body_that_was_not_read_is_never_taken_for_an_empty_one() {
     unread.body = Body::Streamed;
     assert_eq!(code(&stage.play_with(&toml(), unread)), "busy", "the configuration changed while it came in");
     assert!(stage.is_untouched());
+}
+
+#[test]
+fn a_request_that_has_no_body_is_vouched_for_as_such_and_one_that_has_is_refused() {
+    let cancel = |body| {
+        let mut request = order();
+        request.path = "/v1/orders/0-01JDZV6Q8W3M5K9T2R4X7Y1C0B/cancel".into();
+        request.body = body;
+        request
+    };
+    let stage = Stage::default().redis(READ).origin(200, &[], "{}");
+    assert_eq!(stage.play_with(&toml(), cancel(Body::Whole(Vec::new()))).status, 200);
+    let forwarded = stage.forwarded.borrow()[0].clone();
+    assert_eq!((forwarded.streams, forwarded.body.len()), (None, 0));
+    let (_, token) = forwarded.headers.iter().find(|(name, _)| name == "sluice-assertion").unwrap();
+    let vouched = Assertions::new(ASSERTIONS).unwrap().verify(token, Millis(NOW)).unwrap();
+    assert_eq!(vouched.bdy, sluice::digest::body_hash(b""));
+    for body in [Body::TooLarge, Body::Whole(b"x".to_vec())] {
+        let stage = Stage::default();
+        let refused = stage.play_with(&toml(), cancel(body));
+        assert_eq!((refused.status, code(&refused).as_str()), (413, "body_too_large"));
+        assert!(stage.is_untouched());
+    }
 }

@@ -46,6 +46,8 @@ pub struct Config {
     pub marker_ttl: Millis,
     /// Who may tell of payments; without any, nobody.
     pub payment_secrets: Option<Secrets>,
+    /// Whether an owner may have a payment simulated, for demonstrations.
+    pub simulates_payments: bool,
     /// Who may use the operators' API; without any there is none.
     pub admin_tokens: Option<Tokens>,
     /// Where events about orders go, and the secrets by the first of which they are signed.
@@ -77,6 +79,7 @@ impl Config {
             reconcile_every: Duration::from_secs(300),
             marker_ttl: Millis::from_secs(7 * 24 * 3600),
             payment_secrets: None,
+            simulates_payments: false,
             admin_tokens: None,
             webhook: None,
             sale_ttl: Millis(200),

@@ -12,7 +12,7 @@ export interface Options {
   sku: string;
   /** Where the gate is, without a slash at the end; the page's own origin when left out. */
   baseUrl?: string;
-  /** The value of the `Authorization` header, asked for anew for each request. */
+  /** The value of the `Authorization` header, asked for anew for each request; empty for nobody. */
   authorization: () => string | Promise<string>;
   /** Where the key survives a reload of the page; `sessionStorage` when left out. */
   store?: Store;
@@ -91,10 +91,23 @@ export class Buyer {
     return this.#submitting;
   }
 
-  /** The user's order in this sale, when key and answer were both lost; undefined when there is none. */
+  /** The user's newest order in this sale that was not given back, when key and answer were both lost; or undefined. */
   async mine(signal?: AbortSignal): Promise<Order | undefined> {
     const reply = await this.#ask('GET', `${this.#sale()}/orders/mine`, {}, undefined, signal);
-    return orderOf(reply.body, reply.status);
+    const listed = reply.status === 200 && Array.isArray(reply.body.orders) ? (reply.body.orders as Body[]) : [];
+    const orders = listed.map((body) => orderOf(body, 200)).filter((order) => order && !ENDED.has(order.status));
+    return orders.reduce((a, b) => (Number(b?.created_at) > Number(a?.created_at ?? 0) ? b : (a ?? b)), undefined);
+  }
+
+  /** Any other request of the shop, such as a payment: with the user's sign-in and the same limits of time. */
+  async call(method: Ask['method'], path: string, body?: unknown, signal?: AbortSignal): Promise<Reply> {
+    const headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    return this.#ask(method, path, headers, body === undefined ? undefined : JSON.stringify(body), signal);
+  }
+
+  /** Gives an order back that is not paid yet; the answer is the order as it is then. */
+  async cancel(orderId: string, signal?: AbortSignal): Promise<Reply> {
+    return this.call('POST', `/v1/orders/${encodeURIComponent(orderId)}/cancel`, undefined, signal);
   }
 
   /** The sale as the gate shows it. */
@@ -209,7 +222,7 @@ export class Buyer {
     return ask(this.#world, this.clock, {
       method,
       url: `${this.#options.baseUrl ?? ''}${path}`,
-      headers: { ...headers, authorization },
+      headers: authorization ? { ...headers, authorization } : headers,
       timeout: this.#options.timeout ?? 10_000,
       signal,
       ...(body === undefined ? {} : { body }),

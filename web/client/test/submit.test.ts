@@ -116,7 +116,12 @@ test('a sign-in that has ended loses no key', async () => {
 });
 
 test('where sending again cannot tell, the user’s own orders do', async () => {
-  const mine = { status: 200, body: { order_id: '0-9', status: 'pending_payment' } };
+  const orders = [
+    { order_id: '0-7', status: 'cancelled', created_at: 9 },
+    { order_id: '0-9', status: 'pending_payment', created_at: 8 },
+    { order_id: '0-8', status: 'paid', created_at: 7 },
+  ];
+  const mine = { status: 200, body: { orders } };
   const stage = new Stage(token(), 'network', refusal(403, 'token_expired'), mine);
   const outcome = await stage.page().submit();
   assert.deepEqual(outcome, { kind: 'placed', orderId: '0-9', status: 'pending_payment' });

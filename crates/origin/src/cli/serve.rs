@@ -38,6 +38,9 @@ pub(super) struct Serve {
     /// Secrets by which the payment gateway signs its callbacks, comma-separated; all verify. Left out, none is taken.
     #[arg(long, env = "PAYMENT_SECRET", hide_env_values = true, value_parser = secrets)]
     payment_secret: Option<Secrets>,
+    /// For demonstrations only: the owner of an order may have its payment simulated.
+    #[arg(long, env = "ORIGIN_SIMULATE_PAYMENTS", requires = "payment_secret")]
+    simulate_payments: bool,
     /// Where events about orders are sent: `http://…`.
     #[arg(long, env = "WEBHOOK_URL", hide_env_values = true, requires = "webhook_secret", value_parser = webhook)]
     webhook: Option<String>,
@@ -77,6 +80,10 @@ impl Serve {
         let mut config = self.stores.config(&self.assertion_secret);
         config.admin_tokens = self.admin_token;
         config.payment_secrets = self.payment_secret;
+        config.simulates_payments = self.simulate_payments;
+        if config.simulates_payments {
+            tracing::warn!("payments are simulated: whoever has an order can have it paid for nothing");
+        }
         config.webhook = self.webhook.zip(self.webhook_secret);
         config.shares_claims = !self.separate_redis;
         config.take_over_after = Duration::from_millis(self.take_over_after.0);

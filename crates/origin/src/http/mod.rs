@@ -10,6 +10,7 @@ mod payment;
 mod place;
 mod sales;
 mod segment;
+mod simulated;
 
 use std::sync::Arc;
 
@@ -29,7 +30,11 @@ const BODY_LIMIT: usize = 64 * 1024;
 
 /// The routes behind the edge.
 pub(crate) fn public(app: Arc<App>) -> Router {
-    Router::new()
+    let simulated = match app.config.simulates_payments {
+        true => Router::new().route("/v1/orders/{id}/simulated-payment", post(simulated::pay)),
+        false => Router::new(),
+    };
+    simulated
         .route("/v1/sales/{sku}", get(sales::show))
         .route("/v1/sales/{sku}/details", get(sales::show))
         .route("/v1/sales/{sku}/orders", post(place::place))

@@ -22,7 +22,8 @@ const TIMESTAMP: &str = "payment-timestamp";
 const SIGNATURE: &str = "payment-signature";
 
 pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> impl IntoResponse {
-    let result = receive(&app, &headers, &body).await;
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let result = receive(&app, header(TIMESTAMP), header(SIGNATURE), &body).await;
     app.metrics.payment(match &result {
         Ok(word) | Err((_, word)) => word,
     });
@@ -36,10 +37,14 @@ pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, bo
 }
 
 /// In a word, what became of it.
-async fn receive(app: &App, headers: &HeaderMap, body: &[u8]) -> Result<&'static str, (StatusCode, &'static str)> {
+pub(super) async fn receive(
+    app: &App,
+    timestamp: Option<&str>,
+    signature: Option<&str>,
+    body: &[u8],
+) -> Result<&'static str, (StatusCode, &'static str)> {
     let secrets = app.config.payment_secrets.as_ref().ok_or((StatusCode::NOT_FOUND, "not_configured"))?;
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let (Some(timestamp), Some(signature)) = (header(TIMESTAMP), header(SIGNATURE)) else {
+    let (Some(timestamp), Some(signature)) = (timestamp, signature) else {
         return Err((StatusCode::FORBIDDEN, "unsigned"));
     };
     if !secrets.verify(timestamp, body, signature) {

@@ -226,3 +226,26 @@ async fn what_happens_to_orders_is_told_to_the_webhook_until_it_listens() {
     shop.quiet().await;
     shop.assert_whole(5).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_may_have_a_payment_simulated_where_that_is_asked_for_and_nowhere_else() {
+    let (shop, origin, id) = ordered().await;
+    assert_eq!(origin.client.pay_simulated("42", &id).await.status, 404, "not asked for");
+    origin.stop().await;
+    let mut config = shop.config();
+    config.payment_secrets = Some(Secrets::parse(SECRET).unwrap());
+    config.simulates_payments = true;
+    let origin = shop.origin_with(config).await;
+    let stranger = origin.client.pay_simulated("43", &id).await;
+    assert_eq!((stranger.status, stranger.code().as_str()), (404, "order_unknown"));
+    for _ in 0..2 {
+        let paid = origin.client.pay_simulated("42", &id).await;
+        assert_eq!((paid.status, paid.json()["status"].as_str()), (200, Some("paid")));
+    }
+    assert_eq!(payments(&shop).await, ["applied"], "paid once");
+    let other = origin.client.place(&Order::by("44")).await.order_id();
+    shop.settled().await;
+    assert_eq!(origin.client.cancel("44", &other).await.status, 200);
+    let late = origin.client.pay_simulated("44", &other).await;
+    assert_eq!((late.status, late.json()["status"].as_str()), (200, Some("cancelled")), "the money is to go back");
+}

@@ -1,4 +1,4 @@
-//! From Rust to what is deployed: `build/worker.js` and `build/sluice_bg.wasm`.
+//! From source to what is deployed: `build/worker.js`, `build/sluice_bg.wasm`, and the pages in `build/assets`.
 //!
 //! The release profile is the only one: what is tested is what ships.
 
@@ -8,6 +8,7 @@ mod compile;
 mod lock;
 mod native;
 mod optimise;
+mod pages;
 mod size;
 mod stamp;
 
@@ -67,7 +68,7 @@ pub struct Edge {
     pub fresh: bool,
 }
 
-/// Builds one variant of the edge; only compares when nothing has changed.
+/// Builds one variant of the edge, and the pages beside the one that ships; only compares when nothing has changed.
 ///
 /// # Errors
 /// When a tool is missing or a step fails.
@@ -88,6 +89,9 @@ pub fn edge(variant: Variant) -> Result<Edge> {
     if fresh {
         make(&compiled, &scripts, &work, &output)?;
         stamp.write(&stamp_file)?;
+    }
+    if variant == Variant::Fetch {
+        pages::build()?;
     }
     let size = size::of(&wasm, &work.join("size"), fresh)?;
     Ok(Edge { worker, wasm, size, fresh })

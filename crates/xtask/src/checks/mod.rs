@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must hold before a change is good. Continuous integration calls just that.
 
+mod browser;
 mod cargo;
 mod deny;
 mod part;

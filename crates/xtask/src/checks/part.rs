@@ -1,6 +1,6 @@
 //! The parts, and what each does.
 
-use super::{cargo, deny, tree, web};
+use super::{browser, cargo, deny, tree, web};
 use crate::build::{self, Variant};
 use crate::{conformance, console, deploy, dev, faults, fuzz, rush, tools};
 use anyhow::{Result, ensure};
@@ -41,13 +41,15 @@ pub enum Part {
     Deploy,
     /// `cargo xtask dev --check`, through `wrangler dev`.
     Dev,
+    /// The pages in Chromium, against a whole stack.
+    Browser,
     /// A small `cargo xtask rush`.
     Rush,
 }
 
 impl Part {
     /// All of them, quick ones first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Fmt,
         Self::Tree,
         Self::Deny,
@@ -64,6 +66,7 @@ impl Part {
         Self::Live,
         Self::Deploy,
         Self::Dev,
+        Self::Browser,
         Self::Rush,
     ];
 
@@ -87,6 +90,7 @@ impl Part {
             Self::Live => "live",
             Self::Deploy => "deploy",
             Self::Dev => "dev",
+            Self::Browser => "browser",
             Self::Rush => "rush",
         }
     }
@@ -111,6 +115,7 @@ impl Part {
             Self::Live => "whole stacks",
             Self::Deploy => "deployment, dry run",
             Self::Dev => "the lines that `dev` prints",
+            Self::Browser => "the pages, in Chromium",
             Self::Rush => "a small rush",
         }
     }
@@ -137,6 +142,7 @@ impl Part {
             Self::Live => cargo::with_redis(&["stack", "live"]),
             Self::Deploy => deploy::run(true),
             Self::Dev => dev::check(&dev::Options { check: true, ..dev::Options::default() }),
+            Self::Browser => browser::check(),
             Self::Rush => quick_rush(),
         }
     }

@@ -9,13 +9,14 @@ pub(super) fn check() -> Result<()> {
     let web = paths::root().join("web");
     command::run(command::node("biome").args(["ci", "--error-on-warnings", "."]).current_dir(&web))?;
     command::run(command::node("tsc").args(["--project", "web"]))?;
-    let tests = tests(&web)?;
-    ensure!(!tests.is_empty(), "no test below {}", web.display());
-    command::run(command::node("node").args(["--test", "--test-reporter=dot"]).args(tests))
+    let mut all = tests(&web.join("client"))?;
+    all.extend(tests(&web.join("shop"))?);
+    ensure!(!all.is_empty(), "no test below {}", web.display());
+    command::run(command::node("node").args(["--test", "--test-reporter=dot"]).args(all))
 }
 
 /// The files whose names end in `.test.ts`.
-fn tests(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn tests(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = folder.read_dir().with_context(|| format!("cannot read {}", folder.display()))?;
     for entry in entries {

@@ -4,6 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lines {
     sku: String,
+    page: String,
     token: String,
     order: String,
     status: String,
@@ -17,6 +18,7 @@ impl Lines {
         let sale = format!("{edge}/v1/sales/{sku}");
         Self {
             sku: sku.to_owned(),
+            page: format!("{edge}/?sku={sku}#sign-in={jwt}"),
             token: format!(
                 r#"JWT='{jwt}'; ANSWER=$(curl -sS -X POST {sale}/token {USER}); echo "$ANSWER"; TOKEN={}"#,
                 field("token")
@@ -33,6 +35,12 @@ impl Lines {
     #[must_use]
     pub fn sku(&self) -> &str {
         &self.sku
+    }
+
+    /// The address of the buyer's page.
+    #[must_use]
+    pub fn page(&self) -> &str {
+        &self.page
     }
 
     /// What each line does, and the line.

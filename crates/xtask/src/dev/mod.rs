@@ -93,7 +93,8 @@ async fn start(options: &Options, state: &State) -> Result<(Stack, Lines)> {
 
 /// What `dev` and its check have in common.
 pub(crate) fn builder(options: &Options) -> Builder {
-    Stack::builder().runner(Runner::Wrangler).ports(options.ports()).already_built()
+    let builder = Stack::builder().runner(Runner::Wrangler).ports(options.ports()).already_built();
+    builder.origin_argument("--simulate-payments")
 }
 
 /// Returns when one of the processes has ended, with an error that shows its last words.
@@ -121,8 +122,9 @@ fn welcome(stack: &Stack, lines: &Lines) -> String {
     for (name, url) in urls {
         text.push_str(&format!("  {name:<18} {url}\n"));
     }
+    text.push_str(&format!("\nThe buyer's page, with user 42 signed in:\n\n  {}\n", lines.page()));
     text.push_str(&format!(
-        "\nThe sale `{}` is open. Paste these lines into a shell, one after another:\n",
+        "\nThe sale `{}` is open. Or paste these lines into a shell, one after another:\n",
         lines.sku()
     ));
     for (what, line) in lines.all() {

@@ -17,6 +17,7 @@ pub(super) fn spec(layout: &Layout, consumer: &str) -> Result<Spec> {
             ("ORIGIN_LISTEN", address(&layout.ports.origin)),
             ("ORIGIN_ADMIN_LISTEN", address(&layout.ports.admin)),
             ("ASSERTION_SECRET", layout.secrets.assertion.clone()),
+            ("PAYMENT_SECRET", layout.secrets.payment.clone()),
             ("ORIGIN_CONSUMER", consumer.to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value.into())),

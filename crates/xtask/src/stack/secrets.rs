@@ -19,6 +19,9 @@ pub struct Secrets {
     pub assertion: String,
     /// Lets the edge into the bridge.
     pub bridge: String,
+    /// By which the payment gateway signs what it tells.
+    #[serde(default = "made")]
+    pub payment: String,
 }
 
 impl Secrets {
@@ -27,7 +30,13 @@ impl Secrets {
     /// # Errors
     /// When the system has no randomness to give.
     pub fn random() -> Result<Self> {
-        Ok(Self { user_jwt: random()?, order_token: random()?, assertion: random()?, bridge: random()? })
+        Ok(Self {
+            user_jwt: random()?,
+            order_token: random()?,
+            assertion: random()?,
+            bridge: random()?,
+            payment: random()?,
+        })
     }
 
     /// Those of `file`; made at random, readable by the owner only, when there is no such file.
@@ -46,6 +55,11 @@ impl Secrets {
         private_file(file, &text)?;
         Ok(secrets)
     }
+}
+
+/// For files from before there was one. An origin refuses an empty one and says why.
+fn made() -> String {
+    random().unwrap_or_default()
 }
 
 /// Writes a file that only its owner can read.

@@ -129,12 +129,21 @@ impl Client {
 
     /// A user gives an order back.
     pub async fn cancel(&self, user: &str, order: &str) -> Answer {
+        self.act(user, order, "cancel").await
+    }
+
+    /// A user has the payment of an order simulated.
+    pub async fn pay_simulated(&self, user: &str, order: &str) -> Answer {
+        self.act(user, order, "simulated-payment").await
+    }
+
+    async fn act(&self, user: &str, order: &str, what: &str) -> Answer {
         let assertion = Assertion {
             sub: Some(user.into()),
             ip: None,
             sku: None,
             mtd: "POST".into(),
-            pth: format!("/v1/orders/{order}/cancel"),
+            pth: format!("/v1/orders/{order}/{what}"),
             bdy: body_hash(b""),
             op: None,
         };
