@@ -85,8 +85,10 @@ async fn an_issued_token_holds_for_its_user_and_sale_and_writes_no_more_than_its
     assert!((before + 590_000..before + 620_000).contains(&ends), "{ends}");
     assert_eq!(answer.header("cache-control"), Some("private, no-store"));
     assert!(scene.origin.seen().is_empty(), "the origin is not asked");
+    let keyspace = crate::mode::keyspace();
+    let buckets = format!("sl1:{{p{}}}:b:", keyspace.partition_of(&Sku::parse("demo").unwrap()).0);
     let keys = crate::scene::contents(&mut scene.redis());
-    assert!(keys.keys().all(|key| key.starts_with("sl1:{p0}:b:")), "{:?}", keys.keys());
+    assert!(keys.keys().all(|key| key.starts_with(&buckets)), "{:?}", keys.keys());
 
     let token = body["token"].as_str().unwrap();
     edge.order("43", "demo", token).send().await.is_refused(403, "token_not_yours", "another user");

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use redis::Connection;
 use sluice::admit::bucket::charge_all;
 use sluice::admit::{Charge, Level, Verdict};
 use sluice::model::{Cost, Micros, Quota};
 use sluice::script::admit::Call;
 
+use crate::mode::Redis;
 use crate::support::{admit, connect, redis_only, ttls};
 
 const BUCKETS: usize = 3;
@@ -40,7 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Plays one history on fresh keys and compares verdict, levels and what is stored after every step.
-fn play(redis: &mut Connection, history: &[Step], name: &str) -> Result<(), TestCaseError> {
+fn play(redis: &mut Redis, history: &[Step], name: &str) -> Result<(), TestCaseError> {
     let keys: Vec<String> = (0..BUCKETS).map(|i| format!("sl1:{{p0}}:b:{name}:{i}")).collect();
     let mut stored = [Micros(0); BUCKETS];
     let mut now = START;
@@ -101,12 +101,15 @@ async fn r_ratelimit_js_111_a_cost_of_0_leaves_redis_as_it_is() {
     let mut redis = connect(&stack);
     let peek = Charge { quota: Quota::parse(5, "1/m").unwrap(), cost: Cost(0) };
     let take = Charge { cost: Cost(2), ..peek };
-    let call = |charge| Call { buckets: vec![("b".to_owned(), charge)], ..Call::default() };
+    let call = |charge| Call { buckets: vec![("sl1:{p0}:b".to_owned(), charge)], ..Call::default() };
     admit(&mut redis, &call(peek));
     assert!(ttls(&mut redis).is_empty(), "a look at an unused bucket creates nothing");
     admit(&mut redis, &call(take));
-    let state = |redis: &mut Connection| -> (String, i64) {
-        (redis::cmd("GET").arg("b").query(redis).unwrap(), redis::cmd("PEXPIRETIME").arg("b").query(redis).unwrap())
+    let state = |redis: &mut Redis| -> (String, i64) {
+        (
+            redis::cmd("GET").arg("sl1:{p0}:b").query(redis).unwrap(),
+            redis::cmd("PEXPIRETIME").arg("sl1:{p0}:b").query(redis).unwrap(),
+        )
     };
     let before = state(&mut redis);
     admit(&mut redis, &call(peek));
@@ -118,7 +121,7 @@ async fn r_redis_cell_11_limits_far_above_one_a_millisecond_hold_by_redis_own_cl
     let stack = redis_only().await;
     let mut redis = connect(&stack);
     let charge = Charge { quota: Quota::parse(6000, "6000/s").unwrap(), cost: Cost(3000) };
-    let call = Call { buckets: vec![("b".to_owned(), charge)], ..Call::default() };
+    let call = Call { buckets: vec![("sl1:{p0}:b".to_owned(), charge)], ..Call::default() };
     let passed = (0..3).filter(|_| matches!(admit(&mut redis, &call), Verdict::Admitted { .. })).count();
     assert_eq!(passed, 2);
 }
@@ -128,6 +131,6 @@ async fn r_rate_limiter_flexible_221_a_ttl_is_rounded_up() {
     let stack = redis_only().await;
     let mut redis = connect(&stack);
     let charge = Charge { quota: Quota::new(1, Micros(1)).unwrap(), cost: Cost(1) };
-    let verdict = admit(&mut redis, &Call { buckets: vec![("b".to_owned(), charge)], ..Call::default() });
+    let verdict = admit(&mut redis, &Call { buckets: vec![("sl1:{p0}:b".to_owned(), charge)], ..Call::default() });
     assert!(matches!(verdict, Verdict::Admitted { .. }), "a wait of 1 µs is a TTL of 1 ms, not of 0");
 }

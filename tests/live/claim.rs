@@ -1,6 +1,5 @@
 //! The claim of an operation in real Redis: admit, complete and release, and what each leaves behind.
 
-use redis::Connection;
 use sluice::admit::{Charge, Verdict};
 use sluice::digest::Tag;
 use sluice::model::{Cost, Micros, Millis, Quota};
@@ -8,6 +7,7 @@ use sluice::script::admit::{Call, Claiming, Sale, StoredToken};
 use sluice::script::release::Release;
 use sluice::script::{complete, release};
 
+use crate::mode::Redis;
 use crate::support::{admit, connect, eval, redis_only, ttls};
 
 const KEY: &str = "sl1:{p0}:claim:op";
@@ -45,16 +45,16 @@ fn held(mut call: Call) -> Call {
 }
 
 /// Everything that is stored, to show that a refusal changes nothing.
-fn stored(redis: &mut Connection) -> (Option<String>, Option<String>) {
+fn stored(redis: &mut Redis) -> (Option<String>, Option<String>) {
     redis::cmd("MGET").arg(KEY).arg(BUCKET).query(redis).unwrap()
 }
 
-fn finish(redis: &mut Connection, owner: &str, answer: Option<&str>) -> bool {
+fn finish(redis: &mut Redis, owner: &str, answer: Option<&str>) -> bool {
     let reply = eval(redis, &complete::SCRIPT, &[KEY.to_owned()], &complete::args(&tag(owner), answer));
     complete::parse(&reply).unwrap()
 }
 
-fn give_up(redis: &mut Connection, owner: &str, how: Release) -> bool {
+fn give_up(redis: &mut Redis, owner: &str, how: Release) -> bool {
     let reply = eval(redis, &release::SCRIPT, &[KEY.to_owned()], &release::args(&tag(owner), how));
     release::parse(&reply).unwrap()
 }
@@ -167,11 +167,9 @@ async fn an_answer_too_large_to_keep_leaves_a_tombstone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn r_truxify_2387_of_many_at_the_same_instant_one_runs() {
     let stack = redis_only().await;
-    let url = stack.redis_url();
     let contenders = (0..32).map(|i| {
-        let url = url.clone();
+        let mut redis = connect(&stack);
         tokio::task::spawn_blocking(move || {
-            let mut redis = redis::Client::open(url).unwrap().get_connection().unwrap();
             let call = Call { now: Micros(0), ..call(&i.to_string(), "x", 0) };
             is_admitted(&admit(&mut redis, &call))
         })
@@ -192,13 +190,13 @@ fn with_token(call: Call) -> Call {
     Call { token: Some(StoredToken { key: TOKEN.to_owned(), time: Millis(ENDS) }), ..call }
 }
 
-fn issue(redis: &mut Connection) {
+fn issue(redis: &mut Redis) {
     let token = Some(StoredToken { key: TOKEN.to_owned(), time: Millis(600_000) });
     let call = Call { token, now: Millis(NOW).micros(), ..Call::default() };
     assert!(is_admitted(&admit(redis, &call)));
 }
 
-fn has_token(redis: &mut Connection) -> bool {
+fn has_token(redis: &mut Redis) -> bool {
     redis::cmd("EXISTS").arg(TOKEN).query(redis).unwrap()
 }
 

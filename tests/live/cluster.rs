@@ -1,16 +1,16 @@
 //! The gate on a Redis Cluster of three masters, its sales spread over 16 partitions.
 
-use redis::Connection;
 use xtask::build::Variant;
-use xtask::stack::{Cluster, Part, Stack};
+use xtask::stack::{Part, Stack};
 
 use crate::foreign::Foreign;
 use crate::http::Edge;
+use crate::mode::Redis;
 use crate::scene::Scene;
 use crate::support::ttls;
 
-async fn scene(cluster: &Cluster, variant: Variant) -> Scene {
-    let builder = Stack::builder().without(Part::Origin).variant(variant).partitions(16).redis_at(&cluster.url());
+async fn scene(variant: Variant) -> Scene {
+    let builder = Stack::builder().without(Part::Origin).variant(variant).cluster(3);
     Scene::built(builder, Foreign::accepting().await).await
 }
 
@@ -29,16 +29,10 @@ async fn buy(edge: &Edge, n: usize) -> crate::http::Answer {
     edge.order(&user, &sku, &token).ip(&ip).send().await
 }
 
-fn connections(cluster: &Cluster) -> Vec<Connection> {
-    let open = |url: String| redis::Client::open(url).unwrap().get_connection().unwrap();
-    cluster.masters().into_iter().map(open).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_partition_admits_claims_limits_and_replays() {
     for variant in Variant::ALL {
-        let cluster = Cluster::start(3).await.unwrap();
-        let scene = scene(&cluster, variant).await;
+        let scene = scene(variant).await;
         for n in 0..32 {
             buy(&scene.edge, n).await.is(202);
         }
@@ -58,8 +52,8 @@ async fn every_partition_admits_claims_limits_and_replays() {
         }
         assert!(refused >= 1, "a burst of 5 is a burst of 5 on a cluster");
 
-        for mut master in connections(&cluster) {
-            let keys = ttls(&mut master);
+        for url in scene.stack.cluster().unwrap().masters() {
+            let keys = ttls(&mut Redis::at(&url));
             assert!(!keys.is_empty(), "sales are spread over all masters");
             // -2: it ended between the two looks.
             let forever: Vec<_> = keys.iter().filter(|(_, ttl)| *ttl == -1).collect();
@@ -70,9 +64,8 @@ async fn every_partition_admits_claims_limits_and_replays() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_that_dies_takes_its_own_sales_with_it_and_no_others() {
-    let cluster = Cluster::start(3).await.unwrap();
-    let scene = scene(&cluster, Variant::Fetch).await;
-    cluster.kill(0);
+    let scene = scene(Variant::Fetch).await;
+    scene.stack.cluster().unwrap().kill(0);
     let (mut sold, mut degraded) = (0, 0);
     for n in 0..32 {
         let answer = buy(&scene.edge, n).await;

@@ -4,7 +4,6 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use redis::Connection;
 use sluice::admit::claim::Claim;
 use sluice::admit::decide::{Ask, Decision, Held, TokenKey, decide};
 use sluice::admit::{Charge, Snapshot, Verdict};
@@ -14,6 +13,7 @@ use sluice::script::admit::{Call, Claiming, Reply, Sale, StoredToken};
 use sluice::script::release::Release;
 use sluice::script::{complete, release};
 
+use crate::mode::Redis;
 use crate::support::{connect, eval, redis_only, reply};
 
 const START: u64 = 1_800_000_000_000;
@@ -82,7 +82,7 @@ fn tag(kind: &str, n: u8) -> Tag {
 
 /// One history's keys, and the model of what is under them.
 struct World<'r> {
-    redis: &'r mut Connection,
+    redis: &'r mut Redis,
     keys: [String; 7],
     held: bool,
     /// Tokens are stored.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use redis::Connection;
 use sluice::admit::{Charge, Level, Verdict};
 use sluice::model::{Cost, Micros, Millis, Quota};
 use sluice::script::admit::{self, Call, Reply};
 use xtask::clock;
 
+use crate::mode::Redis;
 use crate::support::{admit, connect, eval, redis_only, ttls};
 
 const NOW: u64 = 1_800_000_000_000_000;
@@ -18,10 +18,10 @@ fn charge(burst: u32, rate: &str, cost: u32) -> Charge {
 
 /// One bucket at `now` µs; 0 is Redis' own time.
 fn call(charge: Charge, now: u64) -> Call {
-    Call { buckets: vec![("b".to_owned(), charge)], now: Micros(now), ..Call::default() }
+    Call { buckets: vec![("sl1:{p0}:b".to_owned(), charge)], now: Micros(now), ..Call::default() }
 }
 
-fn passes(redis: &mut Connection, charge: Charge, now: u64) -> bool {
+fn passes(redis: &mut Redis, charge: Charge, now: u64) -> bool {
     match admit(redis, &call(charge, now)) {
         Verdict::Admitted { .. } => true,
         Verdict::Limited { .. } => false,
@@ -30,12 +30,15 @@ fn passes(redis: &mut Connection, charge: Charge, now: u64) -> bool {
 }
 
 /// The whole reply, with Redis' own time.
-fn reply(redis: &mut Connection, call: &Call) -> Reply {
+fn reply(redis: &mut Redis, call: &Call) -> Reply {
     admit::parse(eval(redis, &admit::SCRIPT, &call.keys(), &call.args())).unwrap()
 }
 
-fn state(redis: &mut Connection) -> (Option<String>, i64) {
-    (redis::cmd("GET").arg("b").query(redis).unwrap(), redis::cmd("PEXPIRETIME").arg("b").query(redis).unwrap())
+fn state(redis: &mut Redis) -> (Option<String>, i64) {
+    (
+        redis::cmd("GET").arg("sl1:{p0}:b").query(redis).unwrap(),
+        redis::cmd("PEXPIRETIME").arg("sl1:{p0}:b").query(redis).unwrap(),
+    )
 }
 
 #[tokio::test]
@@ -70,7 +73,7 @@ async fn r_prorate_pr40_a_wait_of_less_than_a_second_holds_to_its_last_microseco
         [800_000u64, 1, 999, 1_001, 333_333, 999_999, 1_000_001, 86_399_999_999].into_iter().enumerate()
     {
         let one = Charge { quota: Quota::new(1, Micros(interval)).unwrap(), cost: Cost(1) };
-        let key = format!("b{n}");
+        let key = format!("{{p0}}b{n}");
         let mut at = |now: u64| {
             // Nothing expires meanwhile but by the time that is passed: each step sets the key again.
             let call = Call { buckets: vec![(key.clone(), one)], now: Micros(now), ..Call::default() };
@@ -106,7 +109,7 @@ async fn r_apisix_5588_a_bucket_of_one_second_holds_at_the_edge_of_its_expiry() 
             other => panic!("{other:?}"),
         }
         // -1 is a key that never ends, -2 one that has just ended.
-        let ttl: i64 = redis::cmd("PTTL").arg("b").query(&mut redis).unwrap();
+        let ttl: i64 = redis::cmd("PTTL").arg("sl1:{p0}:b").query(&mut redis).unwrap();
         assert!(ttl == -2 || (0..=1_000).contains(&ttl), "{ttl}");
     }
     for pair in passed.windows(2) {
@@ -118,13 +121,9 @@ async fn r_apisix_5588_a_bucket_of_one_second_holds_at_the_edge_of_its_expiry() 
 #[tokio::test(flavor = "multi_thread")]
 async fn r_apisix_pr13574_of_200_parallel_calls_a_limit_of_50_admits_50() {
     let stack = redis_only().await;
-    let url = stack.redis_url();
     let calls = (0..200).map(|_| {
-        let url = url.clone();
-        tokio::task::spawn_blocking(move || {
-            let mut redis = redis::Client::open(url).unwrap().get_connection().unwrap();
-            passes(&mut redis, charge(50, "1/h", 1), 0)
-        })
+        let mut redis = connect(&stack);
+        tokio::task::spawn_blocking(move || passes(&mut redis, charge(50, "1/h", 1), 0))
     });
     let mut admitted = 0;
     for call in calls.collect::<Vec<_>>() {

@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use redis::Connection;
 use serde_json::Value;
 use sluice::api::response::Response;
 use sluice::gate::ports::{Answer, AskFault, DocumentAway, Form, Forward, OriginFault, Point, Ports, Signature};
@@ -14,6 +13,7 @@ use sluice::model::{Micros, Millis};
 use sluice_upstash::{HttpReply, Transport, TransportFault};
 use xtask::clock;
 
+use crate::mode::Redis;
 use crate::support::json;
 
 type Work = Pin<Box<dyn Future<Output = ()>>>;
@@ -23,7 +23,7 @@ const REDIS_AHEAD: u64 = 1_234_567;
 
 /// What all isolates share: time, and Redis.
 pub struct World {
-    redis: Rc<RefCell<Connection>>,
+    redis: Rc<RefCell<Redis>>,
     /// True time, µs.
     now: Cell<u64>,
     /// How long a call is on its way there and back, µs.
@@ -35,7 +35,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(redis: Rc<RefCell<Connection>>) -> Self {
+    pub fn new(redis: Rc<RefCell<Redis>>) -> Self {
         let now = Cell::new(clock::unix_ms() * 1_000 + 321);
         Self { redis, now, way: Cell::default(), calls: Cell::default(), origin: Response::new(200).into() }
     }

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use sluice::model::Sku;
-use sluice::script::keys::Keyspace;
 use xtask::clock;
 
 use crate::foreign::{Foreign, answer};
+use crate::mode::keyspace;
 use crate::scene::{Scene, builder};
 
 async fn scene(section: &str, token: &str) -> Scene {
@@ -17,7 +17,7 @@ async fn scene(section: &str, token: &str) -> Scene {
 
 /// A sale that starts so many ms from now, as Redis holds it.
 fn sale_in(scene: &Scene, ms: u64) -> u64 {
-    let (keys, sku) = (Keyspace::default(), Sku::parse("demo").unwrap());
+    let (keys, sku) = (keyspace(), Sku::parse("demo").unwrap());
     let starts_at = clock::unix_ms() + ms;
     let mut redis = scene.redis();
     let terms = [("starts_at", starts_at), ("ends_at", starts_at + 3_600_000), ("paused", 0), ("price", 1999)];

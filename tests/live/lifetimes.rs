@@ -1,6 +1,5 @@
 //! Every key that the gate's scripts write ends by itself, whatever path a request took, and none ends too early.
 
-use redis::Connection;
 use sluice::admit::{Charge, Verdict};
 use sluice::digest::Tag;
 use sluice::model::{Cost, Micros, Millis, Quota};
@@ -8,6 +7,7 @@ use sluice::script::admit::{self, Call, Claiming, Sale};
 use sluice::script::complete;
 use sluice::script::release::{self, Release};
 
+use crate::mode::Redis;
 use crate::support::{admit, connect, eval, redis_only, ttls};
 
 const NOW: u64 = 1_800_000_000_000;
@@ -23,7 +23,7 @@ fn call(op: &str, owner: &str, body: &str, ms: u64) -> Call {
     let charge = |burst, cost| Charge { quota: Quota::parse(burst, "1/m").unwrap(), cost: Cost(cost) };
     Call {
         claiming: Some(Claiming {
-            key: format!("claim:{op}"),
+            key: format!("{{p0}}claim:{op}"),
             owner: tag(owner),
             fingerprint: tag(body),
             op_id: tag(op),
@@ -31,32 +31,32 @@ fn call(op: &str, owner: &str, body: &str, ms: u64) -> Call {
             retention: RETENTION,
             held: false,
         }),
-        buckets: vec![(format!("b:{op}:1"), charge(3, 1)), (format!("b:{op}:2"), charge(1_000, 0))],
+        buckets: vec![(format!("{{p0}}b:{op}:1"), charge(3, 1)), (format!("{{p0}}b:{op}:2"), charge(1_000, 0))],
         now: Millis(NOW + ms).micros(),
         ..Call::default()
     }
 }
 
-fn finish(redis: &mut Connection, op: &str, owner: &str, answer: Option<&str>) {
-    let reply = eval(redis, &complete::SCRIPT, &[format!("claim:{op}")], &complete::args(&tag(owner), answer));
+fn finish(redis: &mut Redis, op: &str, owner: &str, answer: Option<&str>) {
+    let reply = eval(redis, &complete::SCRIPT, &[format!("{{p0}}claim:{op}")], &complete::args(&tag(owner), answer));
     assert_eq!(complete::parse(&reply), Ok(true), "{op}");
 }
 
-fn give_up(redis: &mut Connection, op: &str, owner: &str, how: Release) {
-    let reply = eval(redis, &release::SCRIPT, &[format!("claim:{op}")], &release::args(&tag(owner), how));
+fn give_up(redis: &mut Redis, op: &str, owner: &str, how: Release) {
+    let reply = eval(redis, &release::SCRIPT, &[format!("{{p0}}claim:{op}")], &release::args(&tag(owner), how));
     assert_eq!(release::parse(&reply), Ok(true), "{op}");
 }
 
 #[track_caller]
-fn all_end(redis: &mut Connection, about: &str) -> Vec<(String, i64)> {
+fn all_end(redis: &mut Redis, about: &str) -> Vec<(String, i64)> {
     let keys = ttls(redis);
     let forever: Vec<_> = keys.iter().filter(|(_, ttl)| *ttl == -1).collect();
     assert!(forever.is_empty(), "{about}: {forever:?}");
     keys
 }
 
-fn ttl_of(redis: &mut Connection, op: &str) -> i64 {
-    redis::cmd("PTTL").arg(format!("claim:{op}")).query(redis).unwrap()
+fn ttl_of(redis: &mut Redis, op: &str) -> i64 {
+    redis::cmd("PTTL").arg(format!("{{p0}}claim:{op}")).query(redis).unwrap()
 }
 
 #[tokio::test]
@@ -70,12 +70,12 @@ async fn r_ratelimit_js_95_every_key_that_is_written_ends_by_itself_whatever_pat
         }
         call
     };
-    let sold_out = Sale { keys: ["sale".to_owned(), "stock".to_owned()], refuses: true };
+    let sold_out = Sale { keys: ["{p0}sale".to_owned(), "{p0}stock".to_owned()], refuses: true };
     // What the sale's owner writes has no end of its own; it is none of the gate's keys.
-    let () = redis::cmd("HSET").arg(&["sale", "starts_at", "1", "ends_at", "9999999999999"]).query(redis).unwrap();
-    let () = redis::cmd("EXPIRE").arg("sale").arg(1_000).query(redis).unwrap();
-    let () = redis::cmd("SET").arg(&["stock", "0", "EX", "1000"]).query(redis).unwrap();
-    type Step = (&'static str, Box<dyn Fn(&mut Connection)>);
+    let () = redis::cmd("HSET").arg(&["{p0}sale", "starts_at", "1", "ends_at", "9999999999999"]).query(redis).unwrap();
+    let () = redis::cmd("EXPIRE").arg("{p0}sale").arg(1_000).query(redis).unwrap();
+    let () = redis::cmd("SET").arg(&["{p0}stock", "0", "EX", "1000"]).query(redis).unwrap();
+    type Step = (&'static str, Box<dyn Fn(&mut Redis)>);
     let steps: Vec<Step> = vec![
         ("admitted", Box::new(|r| drop(admit(r, &call("a", "x", "1", 0))))),
         ("in flight", Box::new(|r| drop(admit(r, &call("a", "y", "1", 1))))),
@@ -108,7 +108,7 @@ async fn r_ratelimit_js_95_every_key_that_is_written_ends_by_itself_whatever_pat
         all_end(redis, about);
     }
     let keys = all_end(redis, "at the end");
-    let names: Vec<_> = keys.iter().map(|(key, _)| key.as_str()).collect();
+    let names: Vec<_> = keys.iter().map(|(key, _)| key.strip_prefix("{p0}").unwrap()).collect();
     assert!(names.contains(&"claim:a") && names.contains(&"claim:b") && names.contains(&"b:a:1"), "{names:?}");
     for untouched in ["claim:c", "claim:d", "claim:e", "claim:f", "b:d:1", "b:e:1", "b:f:1", "b:a:2"] {
         assert!(!names.contains(&untouched), "{untouched}");
@@ -127,7 +127,7 @@ async fn r_powertools_python_8386_a_claim_without_a_deadline_is_locked_until_its
         let call = |owner: &str, ms| call(&op, owner, "1", ms);
         let (owner, print, id) = (tag("gone"), tag("1"), tag(&op));
         let record = format!("{state}{}{:010}{owner}{print}{id}", " ".repeat(13), RETENTION.0);
-        let key = format!("claim:{op}");
+        let key = format!("{{p0}}claim:{op}");
         let () = redis::cmd("SET").arg(&[&key, &record, "PX", "1500"]).query(&mut redis).unwrap();
         let mut still_there = true;
         let deadline = xtask::clock::now() + std::time::Duration::from_secs(20);

@@ -32,6 +32,7 @@ mod issue;
 mod keys;
 mod lifetimes;
 mod live_config;
+mod mode;
 mod operators;
 mod orders;
 mod origin_away;

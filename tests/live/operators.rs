@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sluice::model::Sku;
 use xtask::clock;
 
 use crate::foreign::{Foreign, answer};
 use crate::http::{Answer, Edge, IP};
+use crate::mode::keyspace;
 use crate::scene::{Scene, builder, contents};
 
 const ADMIN: &str = "the-token-of-operators-0000000000";
@@ -80,13 +82,17 @@ async fn without_their_token_operators_get_nothing_and_no_page_of_another_site_d
     asked(&none.edge, "GET", "/__gate/config", None).await.is_refused(404, "not_found", "no token is set");
 }
 
+fn demo() -> Sku {
+    Sku::parse("demo").unwrap()
+}
+
 /// Puts a sale into Redis of which nothing is left.
 fn sold_out(scene: &Scene) {
-    let now = clock::unix_ms();
+    let (now, keys, sku) = (clock::unix_ms(), keyspace(), demo());
     let terms = [("starts_at", now - 1_000), ("ends_at", now + 600_000), ("paused", 0), ("per_user", 1), ("price", 1)];
     let mut redis = scene.redis();
-    let _: () = redis::cmd("HSET").arg("sl1:{p0}:sale:demo").arg(&terms).query(&mut redis).unwrap();
-    let _: () = redis::cmd("SET").arg("sl1:{p0}:stock:demo").arg(0).query(&mut redis).unwrap();
+    let _: () = redis::cmd("HSET").arg(keys.sale(&sku)).arg(&terms).query(&mut redis).unwrap();
+    let _: () = redis::cmd("SET").arg(keys.stock(&sku)).arg(0).query(&mut redis).unwrap();
 }
 
 #[tokio::test]
@@ -118,7 +124,7 @@ async fn what_isolates_refuse_by_themselves_is_counted_in_redis_and_measured() {
     };
     let (all, shed) = (counted["sold_out"].as_u64().unwrap(), counted["shed"].as_u64().unwrap());
     assert!(all >= 10 && all <= sent as u64 && shed < all, "{counted} of {sent}");
-    let ttl: i64 = redis::cmd("PTTL").arg("sl1:{p0}:count:demo").query(&mut scene.redis()).unwrap();
+    let ttl: i64 = redis::cmd("PTTL").arg(keyspace().counters(&demo())).query(&mut scene.redis()).unwrap();
     assert!(ttl > 6 * 24 * 3_600_000, "{ttl}");
     let written = engine.seen();
     assert!(written.len() >= sent, "{} of {sent} decisions are measured", written.len());

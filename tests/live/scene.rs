@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use redis::Connection;
 use xtask::build::Variant;
 use xtask::stack::{AppendFsync, Builder, Part, Stack};
 
 use crate::foreign::Foreign;
 use crate::http::Edge;
+use crate::mode::{Redis, stack};
 use crate::support::connect;
 
 /// Key, value as Redis dumps it, and the time at which it expires.
@@ -41,7 +41,7 @@ impl Scene {
         Self { edge: Edge::of(&stack), origin, stack }
     }
 
-    pub fn redis(&self) -> Connection {
+    pub fn redis(&self) -> Redis {
         connect(&self.stack)
     }
 
@@ -55,11 +55,11 @@ impl Scene {
 
 /// All parts but the origin.
 pub fn builder() -> Builder {
-    Stack::builder().without(Part::Origin).appendfsync(AppendFsync::No)
+    stack().without(Part::Origin).appendfsync(AppendFsync::No)
 }
 
 /// Everything that Redis holds.
-pub fn contents(redis: &mut Connection) -> Contents {
+pub fn contents(redis: &mut Redis) -> Contents {
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(redis).unwrap();
     let mut read = |key: String| {
         let value = redis::cmd("DUMP").arg(&key).query(redis).unwrap();
@@ -70,8 +70,8 @@ pub fn contents(redis: &mut Connection) -> Contents {
 }
 
 /// How often Redis ran a command since it started.
-pub fn calls(redis: &mut Connection, command: &str) -> u64 {
+pub fn calls(redis: &mut Redis, command: &str) -> u64 {
     let info: String = redis::cmd("INFO").arg("commandstats").query(redis).unwrap();
-    let line = info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-    line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
+    let lines = info.lines().filter_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    lines.map(|rest| rest.split(',').next().unwrap().parse::<u64>().unwrap()).sum()
 }

@@ -9,8 +9,9 @@ use sluice::model::{Cost, Quota};
 use sluice::script::admit::{self, Call};
 use sluice_upstash::Client;
 use sluice_upstash::transport::Reqwest;
-use xtask::stack::{AppendFsync, Part, Stack};
+use xtask::stack::{AppendFsync, Part};
 
+use crate::mode::stack;
 use crate::scene::calls;
 use crate::support::connect;
 
@@ -20,7 +21,7 @@ const EACH: u32 = 50;
 #[tokio::test(flavor = "multi_thread")]
 async fn r_rate_limit_redis_144_scripts_flushed_under_a_rush_change_no_verdict() {
     let only = [Part::Redis, Part::Bridge];
-    let stack = Stack::builder().only(&only).appendfsync(AppendFsync::No).already_built().start().await.unwrap();
+    let stack = stack().only(&only).appendfsync(AppendFsync::No).already_built().start().await.unwrap();
     let client = Arc::new(Client::new(Reqwest::new(&stack.bridge_url(), &stack.secrets().bridge).unwrap()));
     let done = Arc::new(AtomicBool::new(false));
     let flushing = tokio::task::spawn_blocking({

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use redis::Connection;
 use serde_json::{Value, json};
 use sluice::admit::{Charge, Verdict};
 use sluice::api::response::Response;
@@ -22,6 +21,7 @@ use sluice::script::admit::Call;
 use sluice::script::keys::Keyspace;
 
 use crate::isolate::{Isolate, World};
+use crate::mode::Redis;
 use crate::support::{admit, connect, redis_only};
 
 const USERS: &str = "the-secret-of-user-tokens-0000000";
@@ -159,7 +159,7 @@ fn more(count: &Cell<usize>) {
 }
 
 fn play(
-    redis: &Rc<RefCell<Connection>>,
+    redis: &Rc<RefCell<Redis>>,
     prefix: &str,
     history: &[Step],
     alone: bool,
@@ -203,7 +203,7 @@ fn play(
 
 /// Redis, asked at the instant of a shed refusal, refuses too; and nobody is kept out for longer than by Redis.
 fn is_what_redis_says(
-    redis: &Rc<RefCell<Connection>>,
+    redis: &Rc<RefCell<Redis>>,
     prefix: &str,
     step: &Step,
     at: Micros,

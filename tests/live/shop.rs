@@ -7,6 +7,7 @@ use xtask::clock;
 use xtask::stack::{AppendFsync, Builder, Sale, Stack};
 
 use crate::http::{Answer, Call, Edge};
+use crate::mode::stack;
 
 /// An order as SQL has it.
 #[derive(Clone, Debug, PartialEq, FromQueryResult)]
@@ -30,7 +31,7 @@ pub struct Shop {
 impl Shop {
     /// With these sales.
     pub async fn open(sales: &[Sale]) -> Self {
-        Self::built(Stack::builder(), sales).await
+        Self::built(stack(), sales).await
     }
 
     pub async fn built(builder: Builder, sales: &[Sale]) -> Self {

@@ -1,12 +1,13 @@
 //! Once through `wrangler dev` itself: what a developer uses answers as workerd alone does.
 
-use xtask::stack::{Runner, Sale, Stack};
+use xtask::stack::{Runner, Sale};
 
+use crate::mode::stack;
 use crate::shop::{Shop, order_id};
 
 #[tokio::test]
 async fn an_order_goes_through_wrangler_dev() {
-    let shop = Shop::built(Stack::builder().runner(Runner::Wrangler), &[Sale::new("demo", 5)]).await;
+    let shop = Shop::built(stack().runner(Runner::Wrangler), &[Sale::new("demo", 5)]).await;
     shop.edge.get("/healthz").send().await.is(200);
     let token = shop.edge.issue("42", "demo").settled().await.json()["token"].as_str().unwrap().to_owned();
     let call = shop.edge.order("42", "demo", &token);

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use redis::Connection;
 use sluice::api::response::Response;
 use sluice::config;
 use sluice::gate::edition::Document;
@@ -13,19 +12,20 @@ use sluice::gate::ports::{Body, Request};
 use sluice::gate::{Gate, Secrets};
 
 use crate::isolate::{Isolate, World};
+use crate::mode::Redis;
 use crate::support::{connect, redis_only, ttls};
 
 const USERS: &str = "the-secret-of-user-tokens-0000000";
 
 struct Place {
-    redis: Rc<RefCell<Connection>>,
+    redis: Rc<RefCell<Redis>>,
     isolate: Isolate,
     gate: Rc<Gate<Isolate>>,
 }
 
 impl Place {
     /// An isolate that knows nothing of what others have seen.
-    fn new(redis: &Rc<RefCell<Connection>>, world: &Rc<World>, chance: i64) -> Self {
+    fn new(redis: &Rc<RefCell<Redis>>, world: &Rc<World>, chance: i64) -> Self {
         let text = include_str!("../../gate.toml").replace("lifetime_s = 600", "kind = \"stored\"");
         let secrets = Secrets {
             users: USERS,

@@ -1,22 +1,24 @@
 //! A redis-server of one's own, and scripts run on it as the gate would run them.
 
-use redis::{Connection, Value as RedisValue};
+use redis::Value as RedisValue;
 use sluice::script::admit::{self, Call};
 use sluice_upstash::{Arg, Script, Value};
 use xtask::stack::{AppendFsync, Part, Stack};
 
-/// A redis-server that stops when it is dropped.
+use crate::mode::{Redis, stack};
+
+/// A Redis that stops when it is dropped.
 pub(crate) async fn redis_only() -> Stack {
-    Stack::builder().only(&[Part::Redis]).appendfsync(AppendFsync::No).already_built().start().await.unwrap()
+    stack().only(&[Part::Redis]).appendfsync(AppendFsync::No).already_built().start().await.unwrap()
 }
 
 /// A connection to the stack's Redis.
-pub(crate) fn connect(stack: &Stack) -> Connection {
-    redis::Client::open(stack.redis_url()).unwrap().get_connection().unwrap()
+pub(crate) fn connect(stack: &Stack) -> Redis {
+    Redis::of(stack)
 }
 
 /// Runs a script by its source.
-pub(crate) fn eval(redis: &mut Connection, script: &Script, keys: &[String], args: &[Arg<'_>]) -> Value {
+pub(crate) fn eval(redis: &mut Redis, script: &Script, keys: &[String], args: &[Arg<'_>]) -> Value {
     let mut command = redis::cmd("EVAL");
     command.arg(script.source()).arg(keys.len()).arg(keys);
     for arg in args {
@@ -29,13 +31,13 @@ pub(crate) fn eval(redis: &mut Connection, script: &Script, keys: &[String], arg
 }
 
 /// Runs `lua/admit.lua`: its whole reply.
-pub(crate) fn reply(redis: &mut Connection, call: &Call) -> admit::Reply {
+pub(crate) fn reply(redis: &mut Redis, call: &Call) -> admit::Reply {
     let reply = eval(redis, &admit::SCRIPT, &call.keys(), &call.args());
     admit::parse(reply).unwrap()
 }
 
 /// Runs `lua/admit.lua`: its verdict.
-pub(crate) fn admit(redis: &mut Connection, call: &Call) -> sluice::admit::Verdict {
+pub(crate) fn admit(redis: &mut Redis, call: &Call) -> sluice::admit::Verdict {
     reply(redis, call).verdict
 }
 
@@ -52,7 +54,7 @@ fn value(reply: RedisValue) -> Value {
 }
 
 /// Every key with its time to live in ms (negative: none).
-pub(crate) fn ttls(redis: &mut Connection) -> Vec<(String, i64)> {
+pub(crate) fn ttls(redis: &mut Redis) -> Vec<(String, i64)> {
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(redis).unwrap();
     let mut ttl = |key: String| {
         let ms = redis::cmd("PTTL").arg(&key).query(redis).unwrap();

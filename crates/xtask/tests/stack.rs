@@ -15,7 +15,11 @@ async fn redis_only() -> Stack {
 }
 
 async fn get(stack: &Stack, key: &str) -> Option<String> {
-    let client = redis::Client::open(stack.redis_url()).unwrap();
+    get_at(&stack.redis_url(), key).await
+}
+
+async fn get_at(url: &str, key: &str) -> Option<String> {
+    let client = redis::Client::open(url).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let mut command = redis::cmd("GET");
     let reply = command.arg(key).query_async(&mut connection);
@@ -23,7 +27,11 @@ async fn get(stack: &Stack, key: &str) -> Option<String> {
 }
 
 async fn set(stack: &Stack, key: &str, value: &str) {
-    let client = redis::Client::open(stack.redis_url()).unwrap();
+    set_at(&stack.redis_url(), key, value).await;
+}
+
+async fn set_at(url: &str, key: &str, value: &str) {
+    let client = redis::Client::open(url).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let mut command = redis::cmd("SET");
     let reply = command.arg(key).arg(value).query_async(&mut connection);
@@ -45,6 +53,26 @@ async fn data_survives_a_kill_and_a_restart_on_the_same_port() {
     assert_eq!(stack.redis_url(), port);
     assert_ne!(stack.process(Part::Redis).unwrap().pid(), before);
     assert_eq!(get(&stack, "k").await.as_deref(), Some("v"));
+}
+
+#[tokio::test]
+async fn what_is_done_to_a_redis_that_is_a_cluster_is_done_to_all_masters_and_none_loses_its_data() {
+    let stack = Stack::builder().only(&[Part::Redis]).cluster(3).already_built().start().await.unwrap();
+    let masters = stack.cluster().unwrap().masters();
+    // `CLUSTER KEYSLOT`: b is 3300, a is 15495, k is 7629.
+    let keys = [("b", 3_300), ("k", 7_629), ("a", 15_495)];
+    for (n, (key, slot)) in keys.into_iter().enumerate() {
+        assert_eq!(stack.cluster().unwrap().master_of(slot), n);
+        set_at(&masters[n], key, "v").await;
+    }
+    stack.kill(Part::Redis).unwrap();
+    for url in &masters {
+        assert!(redis::Client::open(url.as_str()).unwrap().get_connection().is_err(), "{url}");
+    }
+    stack.restart(Part::Redis).await.unwrap();
+    for (url, (key, _)) in masters.iter().zip(keys) {
+        assert_eq!(get_at(url, key).await.as_deref(), Some("v"));
+    }
 }
 
 #[tokio::test]

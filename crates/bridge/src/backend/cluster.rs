@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub(super) struct Cluster {
     nodes: RwLock<HashMap<Address, Node>>,
     /// Told when a reply shows that the slots have moved.
     stale: Arc<Notify>,
-    _keeper: Task,
+    keeper: OnceLock<Task>,
 }
 
 /// One command on its way: where to, and whether as a guest (ASK).
@@ -54,11 +54,13 @@ impl Cluster {
     pub(super) fn start(seeds: Vec<Address>, target: Arc<Target>, times: Times, connects: Arc<AtomicU64>) -> Arc<Self> {
         let (sender, slots) = watch::channel(Arc::new(Slots::default()));
         let stale = Arc::new(Notify::new());
-        Arc::new_cyclic(|cluster: &Weak<Self>| {
-            let keeper = keep(cluster.clone(), seeds, Arc::clone(&target), times, sender, Arc::clone(&stale));
-            let nodes = RwLock::default();
-            Self { target, times, connects, slots, nodes, stale, _keeper: Task::spawn(keeper) }
-        })
+        let (nodes, keeper) = (RwLock::default(), OnceLock::new());
+        let cluster = Arc::new(Self { target, times, connects, slots, nodes, stale, keeper });
+        // Only now: a keeper that finds no cluster takes it for gone, and ends.
+        let (target, stale) = (Arc::clone(&cluster.target), Arc::clone(&cluster.stale));
+        let keeper = keep(Arc::downgrade(&cluster), seeds, target, times, sender, stale);
+        cluster.keeper.get_or_init(|| Task::spawn(keeper));
+        cluster
     }
 
     pub(super) fn is_up(&self) -> bool {

@@ -32,6 +32,15 @@ pub(super) fn with_redis(binaries: &[&str]) -> Result<()> {
     cargo(&words)
 }
 
+/// What the layout of the keys can break: a part of tests/live, with three masters and 16 partitions behind it.
+pub(super) fn live_cluster() -> Result<()> {
+    tools::ensure_apt("redis-server")?;
+    let mut tests = command::cargo();
+    tests.args(["test", "--workspace", "--test", "live", "--"]).env("LIVE_REDIS", "cluster");
+    tests.args(["orders::", "claim::", "replay::", "faults::", "race::", "origin_away::"]);
+    command::run(&mut tests)
+}
+
 /// The origin's tests, once for each database. They have an SQLite file each; of the others, all tests share one server.
 pub(super) fn origin() -> Result<()> {
     with_redis(&["origin"])?;

@@ -37,6 +37,8 @@ pub enum Part {
     Faults,
     /// Whole stacks: tests/live, and the stack itself.
     Live,
+    /// Orders, claims, replays, faults and the race of tests/live once more, on a Redis Cluster of three masters.
+    LiveCluster,
     /// `wrangler deploy --dry-run`.
     Deploy,
     /// `cargo xtask dev --check`, through `wrangler dev`.
@@ -49,7 +51,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, quick ones first.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Fmt,
         Self::Tree,
         Self::Deny,
@@ -64,6 +66,7 @@ impl Part {
         Self::Origin,
         Self::Faults,
         Self::Live,
+        Self::LiveCluster,
         Self::Deploy,
         Self::Dev,
         Self::Browser,
@@ -88,6 +91,7 @@ impl Part {
             Self::Origin => "origin",
             Self::Faults => "faults",
             Self::Live => "live",
+            Self::LiveCluster => "live-cluster",
             Self::Deploy => "deploy",
             Self::Dev => "dev",
             Self::Browser => "browser",
@@ -113,6 +117,7 @@ impl Part {
             Self::Origin => "the origin, a real Redis, SQLite, PostgreSQL and MariaDB",
             Self::Faults => "faults at random, inside the origin and over real processes",
             Self::Live => "whole stacks",
+            Self::LiveCluster => "whole stacks on a Redis Cluster",
             Self::Deploy => "deployment, dry run",
             Self::Dev => "the lines that `dev` prints",
             Self::Browser => "the pages, in Chromium",
@@ -140,6 +145,7 @@ impl Part {
             Self::Origin => cargo::origin(),
             Self::Faults => faults::check(),
             Self::Live => cargo::with_redis(&["stack", "live"]),
+            Self::LiveCluster => cargo::live_cluster(),
             Self::Deploy => deploy::run(true),
             Self::Dev => dev::check(&dev::Options { check: true, ..dev::Options::default() }),
             Self::Browser => browser::check(),

@@ -18,3 +18,9 @@ pub(super) fn spec(layout: &Layout) -> Result<Spec> {
         folder: layout.folder.clone(),
     })
 }
+
+/// Ready once it has reached Redis, all masters of a cluster: the first requests would find it connecting.
+pub(super) async fn is_ready(layout: &Layout, client: &reqwest::Client) -> bool {
+    let Ok(answer) = client.get(layout.bridge_url() + "/healthz").send().await else { return false };
+    answer.text().await.is_ok_and(|health| health.contains(r#""redis":"up""#))
+}

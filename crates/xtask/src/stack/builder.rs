@@ -87,6 +87,7 @@ pub struct Builder {
     pub(super) variant: Variant,
     pub(super) runner: Runner,
     pub(super) partitions: u16,
+    pub(super) masters: usize,
     pub(super) appendfsync: AppendFsync,
     pub(super) redis_url: Option<String>,
     pub(super) database_url: Option<String>,
@@ -109,6 +110,7 @@ impl Default for Builder {
             variant: Variant::default(),
             runner: Runner::default(),
             partitions: 1,
+            masters: 1,
             appendfsync: AppendFsync::default(),
             redis_url: None,
             database_url: None,
@@ -167,6 +169,14 @@ impl Builder {
     pub fn database_at(mut self, url: &str) -> Self {
         self.database_url = Some(url.to_owned());
         self
+    }
+
+    /// A Redis Cluster of so many masters in place of one Redis, and 16 partitions. Whatever is done to
+    /// [`Part::Redis`] is then done to all masters.
+    #[must_use]
+    pub fn cluster(mut self, masters: usize) -> Self {
+        self.masters = masters;
+        self.partitions(16)
     }
 
     /// How many partitions gate and origin have.

@@ -1,10 +1,11 @@
 //! A Redis Cluster on loopback: masters only, each a redis-server in a folder of its own.
 
-use super::Builder;
 use super::guard::Guard;
+use super::layout::Layout;
 use super::port::Port;
-use super::process::{Process, Spec};
-use crate::{clock, tools};
+use super::process::Process;
+use super::{Builder, redis};
+use crate::clock;
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +15,13 @@ const SLOTS: usize = 16_384;
 /// How long the masters may take to know each other.
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long a master may be silent before the others think it dead: longer than any test freezes one.
+const SILENCE_MS: &str = "10000";
+
 /// A running cluster. Dropping it stops its masters.
 #[derive(Debug)]
 pub struct Cluster {
     masters: Vec<Master>,
-    _guard: Arc<Guard>,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -38,29 +41,30 @@ impl Cluster {
     pub async fn start(count: usize) -> Result<Self> {
         let (layout, folder) = Builder::default().layout()?;
         let guard = Arc::new(Guard::start()?);
+        Ok(Self { _folder: folder, ..Self::inside(count, &layout, &guard).await? })
+    }
+
+    /// The same as a part of a stack.
+    pub(super) async fn inside(count: usize, layout: &Layout, guard: &Arc<Guard>) -> Result<Self> {
         let mut masters = Vec::with_capacity(count);
         for i in 0..count {
             let (port, bus) = (Port::reserve()?, Port::reserve()?);
             let home = layout.folder.join(format!("master-{i}"));
             std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
+            let mut spec = redis::spec_on(&port, &home, layout.appendfsync)?;
+            let bus_port = bus.number().to_string();
             let options = [
-                ("--port", port.number().to_string()),
-                ("--bind", "127.0.0.1".to_owned()),
-                ("--dir", home.display().to_string()),
-                ("--save", String::new()),
-                ("--cluster-enabled", "yes".to_owned()),
-                ("--cluster-port", bus.number().to_string()),
-                ("--cluster-node-timeout", "2000".to_owned()),
-                ("--cluster-require-full-coverage", "no".to_owned()),
+                ("--cluster-enabled", "yes"),
+                ("--cluster-port", bus_port.as_str()),
+                ("--cluster-node-timeout", SILENCE_MS),
+                ("--cluster-require-full-coverage", "no"),
             ];
-            let arguments = options.into_iter().flat_map(|(name, value)| [name.into(), value.into()]).collect();
-            let program = tools::ensure_apt("redis-server")?;
-            let spec = Spec { program, arguments, environment: Vec::new(), folder: home };
-            let process = Process::new(&format!("master-{i}"), spec, &layout, &guard);
+            spec.arguments.extend(options.iter().flat_map(|(name, value)| [name.into(), value.into()]));
+            let process = Process::new(&format!("master-{i}"), spec, layout, guard);
             process.spawn()?;
             masters.push(Master { port, bus, process });
         }
-        let cluster = Self { masters, _guard: guard, _folder: folder };
+        let cluster = Self { masters, _folder: None };
         cluster.join().await?;
         Ok(cluster)
     }
@@ -72,10 +76,22 @@ impl Cluster {
         format!("redis+cluster://{}", hosts.join(","))
     }
 
-    /// Each master by its own protocol.
+    /// Each master by its own protocol, in the order of their slots.
     #[must_use]
     pub fn masters(&self) -> Vec<String> {
         self.masters.iter().map(Master::url).collect()
+    }
+
+    /// The index of the master that has a slot.
+    #[must_use]
+    pub fn master_of(&self, slot: u16) -> usize {
+        let count = self.masters.len();
+        (0..count).find(|i| usize::from(slot) < SLOTS * (i + 1) / count).unwrap_or(0)
+    }
+
+    /// The masters' processes.
+    pub(super) fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.masters.iter().map(|master| &master.process)
     }
 
     /// Kills one master with SIGKILL.
@@ -91,13 +107,18 @@ impl Cluster {
             let (from, to) = (SLOTS * i / count, SLOTS * (i + 1) / count - 1);
             master.until("PING", "PONG").await?;
             master.say(&["CLUSTER", "ADDSLOTSRANGE", &from.to_string(), &to.to_string()]).await?;
-            if let Some(first) = self.masters.first() {
-                let (port, bus) = (master.port.number().to_string(), master.bus.number().to_string());
-                first.say(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).await?;
+            let (port, bus) = (master.port.number().to_string(), master.bus.number().to_string());
+            for other in self.masters.iter().take(i) {
+                other.say(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).await?;
             }
         }
+        self.until_ready().await
+    }
+
+    /// Waits until each master serves and knows all others.
+    pub(super) async fn until_ready(&self) -> Result<()> {
         for master in &self.masters {
-            master.until("CLUSTER INFO", &format!("cluster_known_nodes:{count}")).await?;
+            master.until("CLUSTER INFO", &format!("cluster_known_nodes:{}", self.masters.len())).await?;
             master.until("CLUSTER INFO", &format!("cluster_slots_ok:{SLOTS}")).await?;
             master.until("CLUSTER INFO", "cluster_state:ok").await?;
         }
@@ -111,10 +132,10 @@ impl Master {
     }
 
     async fn say(&self, words: &[&str]) -> Result<String> {
-        let client = redis::Client::open(self.url())?;
+        let client = ::redis::Client::open(self.url())?;
         let mut connection = client.get_multiplexed_async_connection().await?;
         let (name, rest) = words.split_first().context("no command")?;
-        Ok(redis::cmd(name).arg(rest).query_async(&mut connection).await?)
+        Ok(::redis::cmd(name).arg(rest).query_async(&mut connection).await?)
     }
 
     /// Asks until the answer holds `wanted`.

@@ -54,6 +54,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Stack {
     layout: Layout,
     parts: BTreeMap<Part, Process>,
+    /// In place of [`Part::Redis`].
+    cluster: Option<Cluster>,
     /// Origins beyond the first, by [`Stack::another_origin`].
     others: Mutex<Vec<Port>>,
     guard: Arc<Guard>,
@@ -112,6 +114,12 @@ impl Stack {
         self.layout.bridge_url()
     }
 
+    /// The masters, where Redis is a cluster.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
     /// Redis by its own protocol.
     #[must_use]
     pub fn redis_url(&self) -> String {
@@ -138,6 +146,14 @@ impl Stack {
         self.parts.get(&part).with_context(|| format!("this stack has no {part}"))
     }
 
+    /// The processes of a part: all masters, where Redis is a cluster.
+    fn each(&self, part: Part) -> Result<Vec<&Process>> {
+        match &self.cluster {
+            Some(cluster) if part == Part::Redis => Ok(cluster.processes().collect()),
+            _ => Ok(vec![self.process(part)?]),
+        }
+    }
+
     /// All processes, in the order in which they were started.
     pub fn processes(&self) -> impl Iterator<Item = (Part, &Process)> {
         self.parts.iter().map(|(part, process)| (*part, process))
@@ -147,7 +163,8 @@ impl Stack {
     #[must_use]
     pub fn logs(&self) -> String {
         let tail = |process: &Process| format!("--- {}\n{}\n", process.name(), process.log_tail());
-        self.parts.values().map(tail).collect()
+        let masters = self.cluster.iter().flat_map(Cluster::processes);
+        self.parts.values().chain(masters).map(tail).collect()
     }
 
     /// Kills a part with SIGKILL, as a crash would.
@@ -155,7 +172,7 @@ impl Stack {
     /// # Errors
     /// When the stack has no such part.
     pub fn kill(&self, part: Part) -> Result<()> {
-        self.process(part)?.kill();
+        self.each(part)?.into_iter().for_each(Process::kill);
         Ok(())
     }
 
@@ -164,7 +181,7 @@ impl Stack {
     /// # Errors
     /// When the stack has no such part.
     pub fn stop(&self, part: Part) -> Result<()> {
-        self.process(part)?.stop();
+        self.each(part)?.into_iter().for_each(Process::stop);
         Ok(())
     }
 
@@ -173,7 +190,7 @@ impl Stack {
     /// # Errors
     /// When the stack has no such part, or it does not run.
     pub fn pause(&self, part: Part) -> Result<()> {
-        self.process(part)?.pause()
+        self.each(part)?.into_iter().try_for_each(Process::pause)
     }
 
     /// Lets a frozen part go on.
@@ -181,7 +198,7 @@ impl Stack {
     /// # Errors
     /// When the stack has no such part, or it does not run.
     pub fn resume(&self, part: Part) -> Result<()> {
-        self.process(part)?.resume()
+        self.each(part)?.into_iter().try_for_each(Process::resume)
     }
 
     /// Starts a part again on the same port and folder, stopping it first when it still runs. Returns when it is ready.
@@ -189,10 +206,9 @@ impl Stack {
     /// # Errors
     /// When it does not start.
     pub async fn restart(&self, part: Part) -> Result<()> {
-        let process = self.process(part)?;
-        process.stop();
-        process.spawn()?;
-        start::until_ready(part, process, &self.layout).await
+        self.stop(part)?;
+        self.each(part)?.into_iter().try_for_each(Process::spawn)?;
+        self.until_ready(part).await
     }
 
     /// Waits until a part answers, for example after [`Process::spawn`].
@@ -200,7 +216,10 @@ impl Stack {
     /// # Errors
     /// When it exits or the deadline passes.
     pub async fn until_ready(&self, part: Part) -> Result<()> {
-        start::until_ready(part, self.process(part)?, &self.layout).await
+        match &self.cluster {
+            Some(cluster) if part == Part::Redis => cluster.until_ready().await,
+            _ => start::until_ready(part, self.process(part)?, &self.layout).await,
+        }
     }
 
     /// One more origin on the same Redis and SQL, on ports of its own. It stops when it is dropped.

@@ -1,28 +1,36 @@
 //! redis-server: a port and a folder of its own, nothing of the system's configuration.
 
+use super::builder::AppendFsync;
 use super::layout::{Layout, address};
+use super::port::Port;
 use super::process::Spec;
 use crate::tools;
 use anyhow::Result;
 use std::ffi::OsString;
+use std::path::Path;
 
 pub(super) fn spec(layout: &Layout) -> Result<Spec> {
-    let folder = layout.folder.join("redis");
-    let port = layout.ports.redis.number().to_string();
+    spec_on(&layout.ports.redis, &layout.folder.join("redis"), layout.appendfsync)
+}
+
+/// On a port, with its data in a folder.
+pub(super) fn spec_on(port: &Port, folder: &Path, appendfsync: AppendFsync) -> Result<Spec> {
+    let port = port.number().to_string();
     let options = [
         ("--port", port.as_str()),
         ("--bind", "127.0.0.1"),
         ("--daemonize", "no"),
         ("--appendonly", "yes"),
-        ("--appendfsync", layout.appendfsync.word()),
+        ("--appendfsync", appendfsync.word()),
         // The append-only file is the one record; snapshots would only cost time.
         ("--save", ""),
         // A full Redis must refuse, never forget.
         ("--maxmemory-policy", "noeviction"),
     ];
     let mut arguments: Vec<OsString> = options.iter().flat_map(|(name, value)| [name.into(), value.into()]).collect();
-    arguments.extend(["--dir".into(), folder.clone().into_os_string()]);
-    Ok(Spec { program: tools::ensure_apt("redis-server")?, arguments, environment: Vec::new(), folder })
+    arguments.extend(["--dir".into(), folder.as_os_str().to_owned()]);
+    let program = tools::ensure_apt("redis-server")?;
+    Ok(Spec { program, arguments, environment: Vec::new(), folder: folder.to_owned() })
 }
 
 /// Ready once PING is answered: while it loads its file it refuses everything.

@@ -4,7 +4,7 @@ use super::builder::{Builder, Runner};
 use super::guard::Guard;
 use super::layout::Layout;
 use super::process::{Process, Spec};
-use super::{Part, Stack, bridge, origin, redis, worker};
+use super::{Cluster, Part, Stack, bridge, origin, redis, worker};
 use crate::clock;
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
@@ -21,16 +21,18 @@ const WRANGLER_READY_LIMIT: Duration = Duration::from_secs(300);
 const PORT_TRIES: usize = 5;
 
 pub(super) async fn all(builder: Builder) -> Result<Stack> {
-    let (layout, folder) = builder.layout()?;
-    let mut stack = Stack {
-        layout,
-        parts: BTreeMap::new(),
-        others: Mutex::default(),
-        guard: Arc::new(Guard::start()?),
-        _folder: folder,
-    };
+    let (mut layout, folder) = builder.layout()?;
+    let guard = Arc::new(Guard::start()?);
+    let mut cluster = None;
+    if builder.masters > 1 && builder.parts.contains(&Part::Redis) {
+        let masters = Cluster::inside(builder.masters, &layout, &guard).await?;
+        layout.redis_url = Some(masters.url());
+        cluster = Some(masters);
+    }
+    let mut stack = Stack { layout, parts: BTreeMap::new(), cluster, others: Mutex::default(), guard, _folder: folder };
     for part in Part::ALL {
-        if builder.parts.contains(&part) {
+        let started = part == Part::Redis && stack.cluster.is_some();
+        if builder.parts.contains(&part) && !started {
             let process = one(part, &mut stack.layout, &stack.guard).await?;
             stack.parts.insert(part, process);
         }
@@ -95,7 +97,7 @@ pub(super) async fn until_ready(part: Part, process: &Process, layout: &Layout) 
 async fn is_ready(part: Part, layout: &Layout, client: &reqwest::Client) -> bool {
     let url = match part {
         Part::Redis => return redis::is_ready(layout).await,
-        Part::Bridge => layout.bridge_url() + "/healthz",
+        Part::Bridge => return bridge::is_ready(layout, client).await,
         Part::Origin => layout.origin_url() + "/readyz",
         Part::Worker => layout.edge_url() + "/healthz",
     };
