@@ -1,6 +1,7 @@
 //! The command line.
 
 mod books;
+mod jwt;
 mod records;
 mod sale;
 mod serve;
@@ -49,6 +50,9 @@ enum Command {
     Reconcile(books::Reconcile),
     /// Makes Redis' stock, buyers and requests anew from SQL, after Redis was lost or rolled back.
     Recover(books::Recover),
+    /// Users' JWTs.
+    #[command(subcommand)]
+    Jwt(jwt::Jwt),
     /// The ledger of stock.
     #[command(subcommand)]
     Ledger(records::Ledger),
@@ -106,6 +110,7 @@ pub fn main() -> ExitCode {
             Command::Reconcile(reconcile) => reconcile.run().await,
             Command::Recover(recover) => recover.run().await,
             Command::Ledger(ledger) => ledger.run().await,
+            Command::Jwt(jwt) => jwt.run().await,
         }
     });
     done.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)

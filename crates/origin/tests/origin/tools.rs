@@ -99,3 +99,20 @@ async fn a_changed_number_of_partitions_is_refused() {
     }
     assert!(moved);
 }
+
+#[tokio::test]
+async fn a_revoked_jwt_is_marked_in_every_partition_for_as_long_as_was_said() {
+    let shop = Shop::new().await;
+    let keys = sluice::script::keys::Keyspace::new("sl1", 3);
+    let done = shop.tool("jwt revoke a-jti --for 1h --partitions 3").await;
+    assert!(done.status.success(), "{done:?}");
+    for p in keys.partitions() {
+        let left: i64 = shop.redis.ask(&format!("PTTL {}", keys.revoked(p, "a-jti"))).await;
+        assert!((3_500_000..=3_600_000).contains(&left), "{left}");
+    }
+    assert_eq!(shop.redis.ask::<i64>("DBSIZE").await, 3);
+    for bad in ["jwt revoke a-jti", "jwt revoke a-jti --for 0s", "jwt revoke a-jti --for 40d"] {
+        assert_eq!(shop.tool(bad).await.status.code(), Some(2), "{bad}");
+    }
+    assert_eq!(shop.redis.ask::<i64>("DBSIZE").await, 3);
+}
