@@ -7,7 +7,11 @@ const LONGEST_NAME: usize = 256;
 
 /// A prefix that keeps the locks of one system apart from all else in the same Redis.
 #[derive(Debug, Clone)]
-pub(crate) struct Keyspace(String);
+pub(crate) struct Keyspace {
+    prefix: String,
+    /// The hash tag of all locks; without it each lock's name is its own.
+    tag: Option<String>,
+}
 
 /// The keys of one lock.
 #[derive(Debug, Clone)]
@@ -27,12 +31,21 @@ pub(crate) struct Keys {
 impl Keyspace {
     pub(crate) fn new(prefix: &str) -> Result<Self, Invalid> {
         check("prefix", prefix, LONGEST_PREFIX, &['{', '}', '*', '?', '[', ']', '\\'])?;
-        Ok(Self(prefix.to_owned()))
+        Ok(Self { prefix: prefix.to_owned(), tag: None })
+    }
+
+    /// The same with all keys in the slot of one hash tag.
+    pub(crate) fn tagged(self, tag: &str) -> Result<Self, Invalid> {
+        check("tag", tag, LONGEST_PREFIX, &['{', '}'])?;
+        Ok(Self { tag: Some(tag.to_owned()), ..self })
     }
 
     pub(crate) fn keys(&self, name: &str) -> Result<Keys, Invalid> {
         check("name", name, LONGEST_NAME, &['{', '}'])?;
-        let key = |kind: &str| format!("{}:{kind}:{{{name}}}", self.0);
+        let key = |kind: &str| match &self.tag {
+            None => format!("{}:{kind}:{{{name}}}", self.prefix),
+            Some(tag) => format!("{}:{kind}:{{{tag}}}:{name}", self.prefix),
+        };
         Ok(Keys {
             name: name.to_owned(),
             lock: key("lock"),
@@ -44,7 +57,7 @@ impl Keyspace {
 
     /// What SCAN finds every lock by, and nothing else.
     pub(crate) fn pattern(&self) -> String {
-        format!("{}:lock:{{*", self.0)
+        format!("{}:lock:{{*", self.prefix)
     }
 }
 
@@ -80,6 +93,18 @@ mod tests {
         }
         for bad in ["", "a*", "a b", "{a}"] {
             assert!(Keyspace::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn locks_of_one_tag_share_its_slot_and_are_distinct_from_those_without() {
+        let space = Keyspace::new("shop").unwrap();
+        let tagged = space.clone().tagged("p0").unwrap();
+        assert_eq!(tagged.keys("a").unwrap().lock, "shop:lock:{p0}:a");
+        assert_ne!(tagged.keys("a").unwrap().fence, space.keys("p0").unwrap().fence);
+        assert_eq!(tagged.pattern(), space.pattern(), "a scan finds both");
+        for bad in ["", "a}", "{", "a b"] {
+            assert!(space.clone().tagged(bad).is_err(), "{bad:?}");
         }
     }
 

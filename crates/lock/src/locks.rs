@@ -47,6 +47,16 @@ impl Locks {
         Ok(self)
     }
 
+    /// Puts the keys of all locks that are made from here on into the slot of one hash tag, 1 to 64 bytes without braces
+    /// and white space: `<prefix>:lock:{<tag>}:<name>`. For programs that reach a cluster's slots by tags of their own.
+    ///
+    /// # Errors
+    /// When the tag is none.
+    pub fn with_tag(mut self, tag: &str) -> Result<Self, Invalid> {
+        self.space = self.space.tagged(tag)?;
+        Ok(self)
+    }
+
     /// Counts and watches the locks that are made from here on.
     #[must_use]
     pub fn with_monitor(mut self, monitor: &Monitor) -> Self {

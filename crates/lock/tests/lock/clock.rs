@@ -47,7 +47,7 @@ async fn one_clock_of_five_that_jumps_gives_nobody_the_lock() {
     let Stepped { server, folder } = Stepped::start().await;
     servers.push(server);
     let connections = join_all(servers.iter().map(Server::connection)).await;
-    let all = Servers::new(connections, PREFIX).unwrap();
+    let all = Servers::new(connections, PREFIX).unwrap().with_timeout(ms(2_000)).unwrap();
     let lock = all.redlock("a", terms(30_000).fenced()).unwrap();
     let guard = lock.acquire(Wait::none()).await.unwrap();
     for step in ["+3600", "-3600", "+7200"] {

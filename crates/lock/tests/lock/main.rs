@@ -9,11 +9,12 @@
     reason = "a test fails by panicking; the allowances in .clippy.toml reach test functions, not their helpers"
 )]
 
+mod bad_input;
 mod clock;
 mod contenders;
 mod crash;
+mod examples;
 mod fair;
-mod fencing;
 mod job;
 mod monitor;
 mod outage;

@@ -52,7 +52,7 @@ async fn all_levels_share_one_key_and_one_ttl_that_is_never_shortened() {
 async fn a_level_of_a_lapsed_lease_gives_nothing_back_from_the_next() {
     let server = Server::start().await;
     let owner = Owner::random().unwrap();
-    let lapsed = lock(&server, &owner, terms(50)).await.acquire(Wait::none()).await.unwrap();
+    let lapsed = lock(&server, &owner, terms(1_000)).await.acquire(Wait::none()).await.unwrap();
     server.until_free("a").await;
     let next = lock(&server, &owner, terms(10_000)).await.acquire(Wait::none()).await.unwrap();
     assert!(!lapsed.renew().await.unwrap());
