@@ -114,6 +114,8 @@ codes! {
     SaleUnknown = 404 "sale_unknown" "There is no such sale." "活动不存在。"
     /// No such order, or not this user's.
     OrderUnknown = 404 "order_unknown" "There is no such order." "订单不存在。"
+    /// No such product.
+    ProductUnknown = 404 "product_unknown" "There is no such product." "商品不存在。"
     /// The path is known, the method is not.
     MethodNotAllowed = 405 "method_not_allowed" "This method is not allowed here." "不支持的请求方法。"
     /// The same operation is under way.

@@ -113,6 +113,24 @@ impl Keyspace {
         self.bare(p, "orders")
     }
 
+    /// A product as the catalog tells it. The product's SKU chooses the partition, as a sale's does.
+    #[must_use]
+    pub fn product(&self, id: &Sku) -> String {
+        self.sale_key("product", id)
+    }
+
+    /// The version of a product below which nothing is put into the catalog's cache.
+    #[must_use]
+    pub fn floor(&self, id: &Sku) -> String {
+        self.sale_key("floor", id)
+    }
+
+    /// The channel on which changes of products are announced.
+    #[must_use]
+    pub fn product_news(&self) -> String {
+        format!("{}:products", self.prefix)
+    }
+
     /// Sorted set of orders by the time their payment runs out.
     #[must_use]
     pub fn due(&self, p: Partition) -> String {

@@ -7,6 +7,7 @@ pub mod deduct;
 pub mod due;
 pub mod keys;
 pub mod preheat;
+pub mod product;
 pub mod release;
 pub mod repair;
 pub mod reply;

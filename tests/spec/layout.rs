@@ -8,6 +8,7 @@ use sluice::model::{Millis, OrderId, Partition, Sku, User};
 use sluice::script::deduct::{self, Answers, Deduct, Outcome};
 use sluice::script::keys::Keyspace;
 use sluice::script::preheat::{self, Applied, Terms};
+use sluice::script::product;
 use sluice::script::release::Release;
 use sluice::script::repair::{self, Repair};
 use sluice::script::reply::{Reader, ReplyFault};
@@ -64,6 +65,9 @@ fn every_key_has_the_name_that_other_versions_and_tools_know_it_by() {
         (keys.shard(p, "user", &tag, 5), format!("sl1:{{p0}}:b:user:{}:5", tag.as_str())),
         (keys.claim(p, &tag), format!("sl1:{{p0}}:claim:{}", tag.as_str())),
         (keys.token(p, &tag), format!("sl1:{{p0}}:token:{}", Tag::of(&[tag.as_str().as_bytes()]).as_str())),
+        (keys.product(&sku), "sl1:{p0}:product:demo".to_owned()),
+        (keys.floor(&sku), "sl1:{p0}:floor:demo".to_owned()),
+        (keys.product_news(), "sl1:products".to_owned()),
         (keys.revoked(p, "jti"), format!("sl1:{{p0}}:revoked:{}", Tag::of(&[b"jti"]).as_str())),
     ] {
         assert_eq!(key, name);
@@ -80,6 +84,18 @@ fn sales_are_spread_over_all_partitions_by_the_clusters_hash_and_none_is_no_part
         (0..200).map(|n| keys.partition_of(&Sku::parse(&format!("sale-{n}")).unwrap()).0).collect();
     assert_eq!(used.len(), 16);
     assert_eq!(Keyspace::new("sl1", 0).partitions().count(), 1);
+}
+
+#[test]
+fn the_catalogs_scripts_are_called_as_their_headers_say() {
+    assert_eq!(product::keys(&keyspace(), &sku()), ["sl1:{p0}:product:demo", "sl1:{p0}:floor:demo"]);
+    assert_eq!(shown(&product::fill(7, "{}", Millis(5))), ["7", "{}", "5"]);
+    assert_eq!(shown(&product::outdate(8)), ["8", "60000"]);
+    assert_eq!(product::filled(&Value::Int(1)), Ok(true));
+    assert_eq!(product::filled(&Value::Int(0)), Ok(false));
+    for other in [Value::Int(2), Value::Null, Value::Str("1".into())] {
+        assert_eq!(product::filled(&other), Err(ReplyFault));
+    }
 }
 
 fn deduct<'a>(sku: &'a Sku, user: &'a User, order: &'a OrderId, claim: Option<deduct::Claim<'a>>) -> Deduct<'a> {

@@ -10,7 +10,10 @@ use sluice::model::{Millis, Partition};
 use sluice::script::deduct::Answers;
 use tokio::sync::Notify;
 
+use crate::board::Board;
+use crate::catalog::Catalog;
 use crate::config::Config;
+use crate::jobs::Jobs;
 use crate::metrics::Metrics;
 use crate::redis::link::Link;
 use crate::sale_cache::SaleCache;
@@ -20,10 +23,14 @@ use crate::sql::Sql;
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) assertions: Assertions,
-    pub(crate) redis: Link,
+    pub(crate) redis: Arc<Link>,
     pub(crate) sql: Sql,
     pub(crate) metrics: Metrics,
+    /// What one process at a time does.
+    pub(crate) jobs: Jobs,
     pub(crate) sales: SaleCache,
+    pub(crate) catalog: Catalog,
+    pub(crate) board: Board,
     /// Woken when something was put into the outbox.
     pub(crate) outbox: Notify,
     /// Woken when there is an event to deliver.
@@ -38,7 +45,7 @@ impl App {
     /// Opens the database, brings its schema up to date and checks the settings against it. Redis may be away still.
     pub(crate) async fn open(config: Config) -> anyhow::Result<Arc<Self>> {
         let assertions = Assertions::new(&config.assertion_secrets).context("the assertion secrets are no good")?;
-        let redis = Link::new(&config.redis, &config.keyspace).context("the Redis URL is no good")?;
+        let redis = Arc::new(Link::new(&config.redis, &config.keyspace).context("the Redis URL is no good")?);
         let sql = Sql::open(&config.database, config.webhook.is_some()).await?;
         let keys = &config.keyspace;
         sql.ensure_partitions(keys.partitions()).await.context("cannot write to the database")?;
@@ -56,7 +63,11 @@ impl App {
             }
         }
         let settling = keys.partitions().map(|_| AtomicUsize::new(0)).collect();
+        let jobs = Jobs::new(&redis, keys, &sql, config.job_ttl, config.reconcile_every)?;
         Ok(Arc::new(Self {
+            catalog: Catalog::new(&redis, keys, jobs.monitor())?,
+            board: Board::default(),
+            jobs,
             sales: SaleCache::new(config.sale_ttl),
             config,
             assertions,

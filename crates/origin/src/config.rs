@@ -42,6 +42,14 @@ pub struct Config {
     pub sweep_every: Duration,
     /// How often Redis and SQL are compared.
     pub reconcile_every: Duration,
+    /// After so long others take a job over from a process that has died: 20 ms to 24 h.
+    pub job_ttl: Duration,
+    /// How long a reader of the catalog waits for another who makes the same entry anew.
+    pub catalog_wait: Duration,
+    /// How long Redis may take to answer the catalog.
+    pub catalog_answer: Duration,
+    /// How often the catalog's filter of ids is made anew.
+    pub filter_every: Duration,
     /// How long Redis remembers that a payment was recorded.
     pub marker_ttl: Millis,
     /// Who may tell of payments; without any, nobody.
@@ -77,6 +85,10 @@ impl Config {
             poll_every: Duration::from_secs(1),
             sweep_every: Duration::from_secs(60),
             reconcile_every: Duration::from_secs(300),
+            job_ttl: Duration::from_secs(10),
+            catalog_wait: Duration::from_millis(500),
+            catalog_answer: Duration::from_millis(300),
+            filter_every: Duration::from_secs(300),
             marker_ttl: Millis::from_secs(7 * 24 * 3600),
             payment_secrets: None,
             simulates_payments: false,

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::domain::order::Reason;
+use crate::jobs::{Had, Name};
 use crate::shutdown::Shutdown;
 use crate::sql::close::Closing;
 
@@ -17,25 +18,35 @@ const MOST: u64 = 100;
 /// For how long an order is lent out: longer than it takes to cancel that many.
 const LEASE: Millis = Millis::from_secs(60);
 
-/// Works until the shutdown.
+/// Works until the shutdown, in one process at a time.
 pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
     let mut swept: Option<Instant> = None;
     while !shutdown.begun() {
-        for partition in app.config.keyspace.partitions() {
-            if let Err(error) = lent(&app, partition).await {
-                tracing::warn!(error = format!("{error:#}"), partition = partition.0, "overdue orders wait");
-            }
-        }
-        if swept.is_none_or(|at| at.elapsed() >= app.config.sweep_every) {
-            match sweep(&app).await {
-                Ok(()) => swept = Some(Instant::now()),
-                Err(error) => tracing::warn!(error = format!("{error:#}"), "overdue orders wait for SQL"),
-            }
+        let sweeps = swept.is_none_or(|at| at.elapsed() >= app.config.sweep_every);
+        if app.jobs.turn(Name::Due, turn(&app, sweeps)).await == Had::Turn(true) {
+            swept = Some(Instant::now());
         }
         if shutdown.sleep(app.config.poll_every.max(Duration::from_millis(10))).await {
             return;
         }
     }
+}
+
+/// Cancels what is over; whether SQL was swept.
+async fn turn(app: &App, sweeps: bool) -> bool {
+    for partition in app.config.keyspace.partitions() {
+        if let Err(error) = lent(app, partition).await {
+            tracing::warn!(error = format!("{error:#}"), partition = partition.0, "overdue orders wait");
+        }
+    }
+    if !sweeps {
+        return false;
+    }
+    let swept = sweep(app).await;
+    if let Err(error) = &swept {
+        tracing::warn!(error = format!("{error:#}"), "overdue orders wait for SQL");
+    }
+    swept.is_ok()
 }
 
 async fn lent(app: &App, partition: Partition) -> anyhow::Result<()> {

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 
 use crate::app::App;
 use crate::config::Secrets;
+use crate::jobs::{Had, Name};
 use crate::outbox::finish;
 use crate::shutdown::Shutdown;
 use crate::sql::outbox::{Event, Kind, Task};
@@ -15,7 +16,7 @@ const BATCH: u64 = 100;
 /// How long the receiver may take.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Works until the shutdown; has nothing to do where no webhook is configured.
+/// Works until the shutdown, in one process at a time; has nothing to do where no webhook is configured.
 pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
     let Some((url, secrets)) = app.config.webhook.clone() else { return shutdown.wait().await };
     let client = match reqwest::Client::builder().timeout(LIMIT).redirect(reqwest::redirect::Policy::none()).build() {
@@ -27,11 +28,13 @@ pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
     };
     let webhook = Webhook { client, url, secrets };
     while !shutdown.begun() {
-        let more = deliver(&app, &webhook).await.unwrap_or_else(|error| {
-            tracing::warn!(error = format!("{error:#}"), "events wait");
-            false
-        });
-        if more {
+        let turn = async {
+            deliver(&app, &webhook).await.unwrap_or_else(|error| {
+                tracing::warn!(error = format!("{error:#}"), "events wait");
+                false
+            })
+        };
+        if app.jobs.turn(Name::Events, turn).await == Had::Turn(true) {
             continue;
         }
         tokio::select! {

@@ -2,9 +2,12 @@
 //!
 //! `domain` is what sales and orders are; `redis`, `sql` and `http` are the adapters around it. `settle` moves accepted
 //! orders from the stream into SQL, `due` cancels what was not paid in time, `outbox` carries back to Redis what SQL has
-//! decided and `events` tells it to other services, `serve` runs it all, and `cli` is the tool.
+//! decided and `events` tells it to other services, `catalog` tells products, `board` which sales
+//! there are, `jobs` is who does what one process does at a time, `serve` runs it all, and `cli` is the tool.
 
 mod app;
+mod board;
+mod catalog;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -14,6 +17,7 @@ mod events;
 #[cfg(test)]
 mod faults;
 mod http;
+mod jobs;
 mod metrics;
 mod ops;
 mod outbox;

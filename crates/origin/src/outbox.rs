@@ -10,33 +10,44 @@ use sluice::script::restore::{Restore, Restored};
 
 use crate::app::App;
 use crate::domain::sale::Status;
+use crate::jobs::{Had, Name};
 use crate::shutdown::Shutdown;
 use crate::sql::outbox::{Kind, Open, Task};
 use crate::sql::sales::Listed;
 
 /// Tasks that one look takes.
 const BATCH: u64 = 100;
+/// What is for Redis.
+const KINDS: [Kind; 4] = [Kind::Restore, Kind::Restock, Kind::Terms, Kind::Product];
+/// When another process has the turn.
+const AGAIN: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Works until the shutdown.
+/// Works until the shutdown, in one process at a time.
 pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
     while !shutdown.begun() {
-        if let Err(error) = preheat_scheduled(&app).await {
-            tracing::warn!(%error, "a sale waits to be put into Redis");
-        }
-        if let Err(error) = carry_out(&app).await {
-            tracing::warn!(%error, "the outbox waits");
-        }
+        let had = app.jobs.turn(Name::Outbox, turn(&app)).await;
         tokio::select! {
-            () = app.outbox.notified() => {}
+            // Who has the turn may have looked before what this process was woken for was there: soon again.
+            () = tokio::time::sleep(AGAIN), if had == Had::None => {}
+            () = app.outbox.notified(), if had != Had::None => {}
             () = tokio::time::sleep(app.config.poll_every) => {}
             () = shutdown.wait() => {}
         }
     }
 }
 
+async fn turn(app: &App) {
+    if let Err(error) = preheat_scheduled(app).await {
+        tracing::warn!(%error, "a sale waits to be put into Redis");
+    }
+    if let Err(error) = carry_out(app).await {
+        tracing::warn!(%error, "the outbox waits");
+    }
+}
+
 async fn carry_out(app: &App) -> anyhow::Result<()> {
-    for open in app.sql.open_tasks(&[Kind::Restore, Kind::Restock, Kind::Terms], app.now(), BATCH).await? {
+    for open in app.sql.open_tasks(&KINDS, app.now(), BATCH).await? {
         let done = match &open.task {
             Some(task) => perform(app, task).await,
             None => Err(anyhow::anyhow!("the row is not readable")),
@@ -104,6 +115,10 @@ async fn perform(app: &App, task: &Task) -> anyhow::Result<()> {
                     anyhow::ensure!(over, "sale {sku} is not in Redis");
                 }
             }
+        }
+        Task::Product { product, version } => {
+            let version = u64::try_from(*version)?;
+            app.redis.outdate(keys, &Sku::parse(product)?, version).await?;
         }
         Task::Event(_) => anyhow::bail!("an event is not for Redis"),
     }

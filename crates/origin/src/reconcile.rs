@@ -1,30 +1,31 @@
 //! Reconciles every few minutes, in one process at a time.
 
 use std::sync::Arc;
-
-use sluice::model::Millis;
+use std::time::Duration;
 
 use crate::app::App;
+use crate::jobs::{Had, Name};
 use crate::ops::reconcile;
 use crate::shutdown::Shutdown;
 
-/// The lease's name.
-const NAME: &str = "reconcile";
-
-/// Works until the shutdown.
+/// Works until the shutdown. Who has the turn keeps it while it waits, so that all together reconcile once an interval;
+/// the others look whether it is still alive.
 pub(crate) async fn run(app: Arc<App>, mut shutdown: Shutdown) {
-    let owner = ulid::Ulid::generate().to_string();
     let every = app.config.reconcile_every;
-    while !shutdown.sleep(every).await {
-        // A little shorter than the interval: who had it last may go on having it.
-        let until = app.now().plus(Millis(u64::try_from(every.as_millis()).unwrap_or(u64::MAX) / 10 * 9));
-        match app.sql.lease(NAME, &owner, app.now(), until).await {
-            Ok(true) => once(&app).await,
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "reconciliation waits for SQL"),
+    let look = (app.config.job_ttl / 2).min(every).max(Duration::from_millis(10));
+    while !shutdown.begun() {
+        let turn = async {
+            tokio::time::sleep(every).await;
+            once(&app).await;
+        };
+        let had = tokio::select! {
+            had = app.jobs.turn(Name::Reconcile, turn) => had,
+            () = shutdown.wait() => return,
+        };
+        if had == Had::None && shutdown.sleep(look).await {
+            return;
         }
     }
-    let _ = app.sql.release(NAME, &owner).await;
 }
 
 async fn once(app: &App) {

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::config::Config;
 use crate::shutdown::{self, Shutdown};
-use crate::{due, events, http, outbox, reconcile, settle};
+use crate::{catalog, due, events, http, jobs, outbox, reconcile, settle};
 
 /// How long requests that are under way may take once the shutdown has begun.
 const GRACE: Duration = Duration::from_secs(10);
@@ -56,7 +56,9 @@ pub async fn run(origin: Origin, listeners: Listeners, shutdown: impl Future<Out
     workers.spawn(outbox::run(app.clone(), stopping.clone()));
     workers.spawn(due::run(app.clone(), stopping.clone()));
     workers.spawn(events::run(app.clone(), stopping.clone()));
-    workers.spawn(reconcile::run(app.clone(), stopping));
+    workers.spawn(reconcile::run(app.clone(), stopping.clone()));
+    workers.spawn(catalog::news::run(app.clone(), stopping.clone()));
+    workers.spawn(jobs::watch(app.clone(), stopping));
 
     let early = tokio::select! {
         () = shutdown => None,

@@ -2,6 +2,7 @@
 
 mod books;
 mod jwt;
+mod product;
 mod records;
 mod sale;
 mod serve;
@@ -40,6 +41,9 @@ enum Command {
     },
     /// Creates sales, and looks after them.
     Sale(sale::SaleArgs),
+    /// Makes and changes products.
+    #[command(subcommand)]
+    Product(product::ProductCommand),
     /// Looks orders up.
     #[command(subcommand)]
     Order(records::Order),
@@ -105,6 +109,7 @@ pub fn main() -> ExitCode {
             Command::Serve(serve) => serve.run().await,
             Command::Migrate { database } => crate::sql::Sql::open(&database, false).await.map(drop),
             Command::Sale(sale) => sale.run().await,
+            Command::Product(product) => product.run().await,
             Command::Order(order) => order.run().await,
             Command::DeadLetter(letter) => letter.run().await,
             Command::Reconcile(reconcile) => reconcile.run().await,

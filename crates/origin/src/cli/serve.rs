@@ -53,6 +53,9 @@ pub(super) struct Serve {
     /// How often SQL is swept for orders that were not paid in time and that Redis has forgotten.
     #[arg(long, env = "ORIGIN_SWEEP_EVERY", default_value = "1m", value_parser = when::span)]
     sweep_every: Millis,
+    /// After so long another origin takes over the jobs of one that has died: time-outs, outbox, events, reconciliation.
+    #[arg(long, env = "ORIGIN_JOB_TTL", default_value = "10s", value_parser = when::span)]
+    job_ttl: Millis,
     /// The edge has a Redis of its own, so it finishes claims itself.
     #[arg(long, env = "ORIGIN_SEPARATE_REDIS")]
     separate_redis: bool,
@@ -89,6 +92,7 @@ impl Serve {
         config.take_over_after = Duration::from_millis(self.take_over_after.0);
         // Looked for often enough that nobody waits much longer than that.
         config.tend_every = config.tend_every.min(config.take_over_after);
+        config.job_ttl = Duration::from_millis(self.job_ttl.0);
         config.sweep_every = Duration::from_millis(self.sweep_every.0);
         config.consumer = self.consumer.unwrap_or_else(|| consumer(public.local_addr().unwrap_or(self.listen)));
         let origin = build(config).await?;

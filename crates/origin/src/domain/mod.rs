@@ -5,4 +5,5 @@ pub(crate) mod bearer;
 pub(crate) mod ledger;
 pub(crate) mod order;
 pub(crate) mod payment;
+pub(crate) mod product;
 pub(crate) mod sale;

@@ -144,6 +144,7 @@ async fn one(ground: &Ground, seed: u64) -> anyhow::Result<(Met, Vec<String>)> {
         config.tend_every = Duration::from_millis(50);
         config.poll_every = Duration::from_millis(20);
         config.sweep_every = Duration::from_millis(100);
+        config.job_ttl = Duration::from_millis(300);
         config.payment_secrets = Secrets::parse(SECRET).ok();
         config
     };

@@ -71,7 +71,10 @@ fn keeps_everything(info: &str) -> bool {
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.text())
+    (
+        [(CONTENT_TYPE, "text/plain; version=0.0.4")],
+        format!("{}{}{}", app.metrics.text(), app.catalog.counts.text(), app.jobs.text()),
+    )
 }
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 mod admin;
 mod answer;
 mod asserted;
+mod board;
 mod cancel;
 mod health;
 mod orders;
 mod payment;
 mod place;
+mod products;
 mod sales;
 mod segment;
 mod simulated;
@@ -35,6 +37,9 @@ pub(crate) fn public(app: Arc<App>) -> Router {
         false => Router::new(),
     };
     simulated
+        .route("/v1/products/{id}", get(products::show))
+        .route("/v1/best-sellers", get(board::best))
+        .route("/v1/sales", get(board::sales))
         .route("/v1/sales/{sku}", get(sales::show))
         .route("/v1/sales/{sku}/details", get(sales::show))
         .route("/v1/sales/{sku}/orders", post(place::place))

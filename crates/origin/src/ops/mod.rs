@@ -2,6 +2,7 @@
 
 pub(crate) mod create;
 pub(crate) mod dead;
+pub(crate) mod product;
 pub(crate) mod reconcile;
 pub(crate) mod recover;
 pub(crate) mod sale;

@@ -1,8 +1,10 @@
 //! Redis: connections that are never replaced in silence, the scripts, and the stream.
 
 pub(crate) mod books;
+pub(crate) mod catalog;
 mod cluster;
 pub(crate) mod link;
+pub(crate) mod locks;
 mod masters;
 mod node;
 pub(crate) mod orders;

@@ -157,7 +157,7 @@ async fn read(tx: &Tx, p: Partition) -> anyhow::Result<Books> {
         let (sku, marker, units) = match task {
             Task::Restore { order, sku, quantity, .. } => (sku, order, quantity),
             Task::Restock { restock, sku, units } => (sku, restock, units),
-            Task::Terms { .. } | Task::Event(_) => continue,
+            Task::Terms { .. } | Task::Product { .. } | Task::Event(_) => continue,
         };
         books.owed.entry(sku).or_default().push(Owed { marker, units: units.into() });
     }

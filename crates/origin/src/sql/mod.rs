@@ -13,6 +13,7 @@ pub(crate) mod orders;
 pub(crate) mod outbox;
 pub(crate) mod partitions;
 pub(crate) mod payments;
+pub(crate) mod products;
 pub(crate) mod sales;
 mod seam;
 pub(crate) mod settle;

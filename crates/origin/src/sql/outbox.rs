@@ -33,6 +33,8 @@ pub(crate) enum Task {
     Terms { sku: String, version: i64 },
     /// Add units to a sale in Redis.
     Restock { restock: String, sku: String, units: u32 },
+    /// Have the caches forget what they have of a product, as of a version.
+    Product { product: String, version: i64 },
     /// Tell the shop's other services.
     Event(Event),
 }
@@ -94,6 +96,7 @@ pub(crate) enum Kind {
     Restore,
     Terms,
     Restock,
+    Product,
     Event,
 }
 
@@ -103,6 +106,7 @@ impl Kind {
             Self::Restore => "restore",
             Self::Terms => "terms",
             Self::Restock => "restock",
+            Self::Product => "product",
             Self::Event => "event",
         }
     }
@@ -115,6 +119,7 @@ impl Task {
             Self::Restore { order, .. } => format!("restore:{order}"),
             Self::Terms { sku, version } => format!("terms:{sku}:{version}"),
             Self::Restock { restock, .. } => format!("restock:{restock}"),
+            Self::Product { product, version } => format!("product:{product}:{version}"),
             Self::Event(event) => event.key(),
         }
     }
@@ -124,6 +129,7 @@ impl Task {
             Self::Restore { .. } => Kind::Restore,
             Self::Terms { .. } => Kind::Terms,
             Self::Restock { .. } => Kind::Restock,
+            Self::Product { .. } => Kind::Product,
             Self::Event(_) => Kind::Event,
         }
     }
@@ -140,6 +146,16 @@ pub(crate) struct Open {
 
 /// Adds tasks to the transaction that decided them.
 pub(super) async fn add(tx: &impl ConnectionTrait, tasks: &[Task], now: Millis) -> Result<(), DbErr> {
+    add_later(tx, tasks, now, now).await
+}
+
+/// Adds tasks that are not to be done before `due`.
+pub(super) async fn add_later(
+    tx: &impl ConnectionTrait,
+    tasks: &[Task],
+    now: Millis,
+    due: Millis,
+) -> Result<(), DbErr> {
     if tasks.is_empty() {
         return Ok(());
     }
@@ -150,7 +166,7 @@ pub(super) async fn add(tx: &impl ConnectionTrait, tasks: &[Task], now: Millis) 
         // A struct of texts and numbers always serialises.
         payload: Set(serde_json::to_string(task).unwrap_or_default()),
         attempts: Set(0),
-        next_at: Set(int(now.0)),
+        next_at: Set(int(due.0)),
         done_at: Set(None),
         created_at: Set(int(now.0)),
     });

@@ -10,11 +10,15 @@
 )]
 
 mod admin;
+mod board;
 mod books;
+mod catalog;
+mod catalog_trouble;
 mod claims;
 mod cluster;
 mod databases;
 mod http;
+mod jobs;
 mod life;
 mod operating;
 mod payments;

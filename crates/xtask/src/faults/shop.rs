@@ -83,7 +83,7 @@ impl Shop {
         };
         let mut builder = Stack::builder().only(&[Part::Redis, Part::Origin]).already_built();
         let secret = format!("--payment-secret={PAYMENT_SECRET}");
-        for argument in [secret.as_str(), "--take-over-after=1s", "--sweep-every=1s"] {
+        for argument in [secret.as_str(), "--take-over-after=1s", "--sweep-every=1s", "--job-ttl=1s"] {
             builder = builder.origin_argument(argument);
         }
         if let Some(wire) = &wire {

@@ -4,6 +4,7 @@
 //! no API. Answers are the tool's `--json`; a refusal is `{"error": …}` with 404, 409 or, when a store is away, 503.
 
 mod answer;
+mod products;
 mod sales;
 
 use std::sync::Arc;
@@ -44,6 +45,9 @@ pub(super) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/admin/sales/{sku}/restock", post(sales::restock))
         .route("/admin/sales/{sku}/reschedule", post(sales::reschedule))
         .route("/admin/sales/{sku}/repair", post(sales::repair))
+        .route("/admin/products", get(products::list).post(products::create))
+        .route("/admin/products/{id}", get(products::show))
+        .route("/admin/products/{id}/update", post(products::update))
         .route("/admin/orders/{id}", get(order))
         .route("/admin/dead-letters", get(dead_letters))
         .route("/admin/dead-letters/{request}/retry", post(retry))

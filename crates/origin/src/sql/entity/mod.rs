@@ -8,5 +8,6 @@ pub(crate) mod order;
 pub(crate) mod outbox;
 pub(crate) mod partition;
 pub(crate) mod payment;
+pub(crate) mod product;
 pub(crate) mod sale;
 pub(crate) mod settle_attempt;

@@ -1,5 +1,6 @@
 //! The schema, step by step. A step that was released is never edited: a later one changes what it made.
 
+mod catalog;
 mod foundation;
 mod operations;
 mod order_life;
@@ -12,7 +13,12 @@ pub(crate) struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(foundation::Foundation), Box::new(order_life::OrderLife), Box::new(operations::Operations)]
+        vec![
+            Box::new(foundation::Foundation),
+            Box::new(order_life::OrderLife),
+            Box::new(operations::Operations),
+            Box::new(catalog::Catalog),
+        ]
     }
 }
 

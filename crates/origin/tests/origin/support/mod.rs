@@ -3,6 +3,7 @@
 pub mod client;
 pub mod cluster;
 pub mod gateway;
+pub mod products;
 pub mod proxy;
 pub mod redis;
 pub mod shop;
