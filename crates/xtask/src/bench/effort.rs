@@ -1,5 +1,7 @@
 //! How much is measured: enough to be believed, or enough to be had in ten minutes.
 
+use super::contender::Contender::{self, Script, Sluice, Upstash};
+
 /// The lengths of everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
@@ -13,11 +15,27 @@ pub(super) struct Effort {
     pub(super) subjects: u64,
     /// How often the rush is run.
     pub(super) rushes: u32,
+    /// Who rushes.
+    pub(super) rushing: &'static [Contender],
     /// How often a new isolate is started.
     pub(super) starts: u32,
 }
 
 impl Effort {
-    pub(super) const QUICK: Self = Self { rounds: 3, warm: 2, seconds: 2, subjects: 100_000, rushes: 1, starts: 3 };
-    pub(super) const FULL: Self = Self { rounds: 5, warm: 10, seconds: 5, subjects: 1_000_000, rushes: 3, starts: 7 };
+    pub(super) const QUICK: Self =
+        Self { rounds: 3, warm: 2, seconds: 2, subjects: 100_000, rushes: 1, rushing: &[Sluice, Upstash], starts: 3 };
+    pub(super) const FULL: Self = Self {
+        rounds: 5,
+        warm: 5,
+        seconds: 3,
+        subjects: 1_000_000,
+        rushes: 2,
+        rushing: &[Sluice, Upstash, Script],
+        starts: 7,
+    };
+
+    /// The same with so many rounds.
+    pub(super) fn of_rounds(self, rounds: u32) -> Self {
+        Self { rounds, rushes: (rounds / 2).max(1), ..self }
+    }
 }

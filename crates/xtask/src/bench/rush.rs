@@ -1,6 +1,6 @@
 //! The rush: a small stock, many users at once, and those who cheat.
 
-use super::contender::Contender::{self, Script, Sluice, Upstash};
+use super::contender::Contender;
 use super::effort::Effort;
 use super::field::Field;
 use super::load::{Seen, Until};
@@ -22,7 +22,6 @@ const BOT_ADDRESSES: u32 = 10;
 const BOT_TRIES: u32 = 5;
 /// One honest user in so many clicks twice.
 const DOUBLE_ONE_IN: u32 = 3;
-const CONTENDERS: [Contender; 3] = [Sluice, Upstash, Script];
 
 /// Lets each contender have the whole rush; the rate is that of all requests until the last answer.
 pub(super) async fn run(field: &mut Field, effort: Effort) -> Result<Rounds> {
@@ -32,10 +31,10 @@ pub(super) async fn run(field: &mut Field, effort: Effort) -> Result<Rounds> {
     let file = Press::new(field.stack().secrets(), &folder)?.print(SKU, SKU, &orders)?;
     let mut rounds = Rounds::new();
     for round in 1..=effort.rushes {
-        for contender in CONTENDERS {
+        for contender in effort.rushing {
             step.note(&format!("round {round}, {contender}"));
-            let sample = turn(field, contender, &file, orders.len() as u64).await?;
-            rounds.entry(contender).or_default().push(sample);
+            let sample = turn(field, *contender, &file, orders.len() as u64).await?;
+            rounds.entry(*contender).or_default().push(sample);
         }
     }
     step.done("done");

@@ -76,10 +76,15 @@ fn heads(first: &'static str) -> Vec<&'static str> {
 
 fn figures(samples: &[Sample]) -> Vec<String> {
     let of = |figure: fn(&Sample) -> f64, digits| middle(samples.iter().map(figure), digits);
+    // Not measured where the whole rush was timed.
+    let latency = |figure: fn(&Sample) -> f64| {
+        let known = samples.iter().map(figure).filter(|us| *us > 0.0);
+        Spread::of(known).map_or_else(|| "-".to_owned(), |spread| format!("{:.1}", spread.median / 1e3))
+    };
     vec![
         spread(samples.iter().map(|sample| sample.rate), 0),
-        of(|sample| sample.p50_us / 1e3, 1),
-        of(|sample| sample.p99_us / 1e3, 1),
+        latency(|sample| sample.p50_us),
+        latency(|sample| sample.p99_us),
         of(|sample| sample.cpu_us, 0),
         of(|sample| sample.redis, 2),
         of(|sample| sample.origin, 2),
