@@ -8,6 +8,7 @@ use crate::build::{self, Variant};
 use crate::stack::{AppendFsync, Part, Port, Process, Spec, Stack};
 use crate::{clock, console::Step, paths, tools, user};
 use anyhow::{Context, Result, bail, ensure};
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use sluice::model::Sku;
 use sluice::script::keys::Keyspace;
@@ -60,7 +61,8 @@ impl Field {
         let origin_port = stack.origin_url().replace("http://", "");
         let origin = stack.beside("origin", origin(&stack, &programs, origin_port))?;
         let client = redis::Client::open(stack.redis_url())?;
-        let redis = client.get_multiplexed_async_connection().await?;
+        let patient = AsyncConnectionConfig::new().set_response_timeout(Some(READY_LIMIT));
+        let redis = client.get_multiplexed_async_connection_with_config(&patient).await?;
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build()?;
         let mut field = Self { redis, http, peers: BTreeMap::new(), _bridge: bridge, _origin: origin, stack };
         for contender in Contender::ALL {
