@@ -82,7 +82,7 @@ async fn dot_segments_never_lead_past_the_gate() {
 async fn what_has_no_route_is_404_and_a_known_path_with_another_method_405() {
     let scene = Scene::start().await;
     let edge = &scene.edge;
-    for path in ["/", "/v1", "/v1/sales", "/v1/sales/demo/orders/1", "/v1/orders", "/v1/orders/", "/V1/sales/demo"] {
+    for path in ["/", "/v1", "/v1/sale", "/v1/sales/demo/orders/1", "/v1/orders", "/v1/orders/", "/V1/sales/demo"] {
         edge.get(path).user("42").send().await.is_refused(404, "not_found", path);
     }
     let wrong = [

@@ -91,5 +91,5 @@ async fn a_limit_is_changed_in_a_running_gate_and_a_faulty_change_is_not() {
     becomes(&scene.edge, "40").await;
     let log = scene.stack.process(xtask::stack::Part::Worker).unwrap().log_tail();
     assert_eq!(log.matches("\"refused\"").count(), 1, "{log}");
-    assert!(log.contains("limit.4.rate"), "{log}");
+    assert!(log.contains("limit.5.rate"), "{log}");
 }
